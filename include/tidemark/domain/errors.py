@@ -1,0 +1,43 @@
+"""What can go wrong, in the two kinds that callers treat differently.
+
+Adapters translate their vendor's exceptions into these at the edge; nothing inside knows a vendor's.
+"""
+
+
+class TidemarkError(Exception):
+    """A failure with a cure: ``message`` says what happened to what, ``cure`` what to do next."""
+
+    def __init__(self, message: str, cure: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.cure = cure
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.cure}".strip()
+
+
+class TransientError(TidemarkError):
+    """May pass by itself (network, a store that is away): worth a retry, never evidence of anything."""
+
+
+class PermanentError(TidemarkError):
+    """Will fail again the same way: a document's own fault, or a configuration that must be changed."""
+
+
+class DocumentError(PermanentError):
+    """One document cannot be processed; it is quarantined and nothing else stops.
+
+    ``stage`` is the stage that failed ("fetch", "partition", "chunk", "embed").
+    """
+
+    def __init__(self, stage: str, message: str, cure: str = "") -> None:
+        super().__init__(message, cure)
+        self.stage = stage
+
+
+class ConfigurationError(PermanentError):
+    """The declared configuration is wrong; the message names the key and the cure."""
+
+
+class SourceBusyError(TidemarkError):
+    """Another run holds the source's lock."""

@@ -72,6 +72,9 @@ class Partitioner(Protocol):
 class Tokenizer(Protocol):
     """The embedder's own tokenizer, usable without loading the model."""
 
+    fingerprint: str
+    """Of the vocabulary and its rules."""
+
     max_tokens: int
     """What the model reads, with special tokens."""
 
@@ -230,6 +233,19 @@ class Ledger(Protocol):
     def chunks(self, document_id: UUID) -> list[ChunkRecord]:
         """In document order."""
 
+    def begin(self, run_id: str, source: str, documents: Mapping[UUID, str]) -> None:
+        """Note, before their first write to the index, which documents (id to URI) are being written.
+
+        The note of a document is dropped by ``commit_document``, ``remove_document`` and ``settle`` (not
+        by ``update_document``); one that is still there tells of a run that died in between.
+        """
+
+    def in_flight(self, source: str) -> dict[UUID, str]:
+        """Documents whose last write was begun and not finished: id to URI."""
+
+    def settle(self, document_ids: Sequence[UUID]) -> None:
+        """Drop the notes of documents that turned out to have nothing to write."""
+
     def commit_document(
         self,
         record: DocumentRecord,
@@ -278,6 +294,9 @@ class Ledger(Protocol):
 
     def count_sections(self, source: str, generation: int) -> int: ...
 
+    def totals(self, source: str | None = None) -> tuple[int, int]:
+        """How many documents have an indexed version, and how many chunks they have together."""
+
     def generations(self, index_name: str) -> list[GenerationRecord]:
         """Ascending by number."""
 
@@ -287,7 +306,9 @@ class Ledger(Protocol):
     def documents_outside(self, generation: int) -> int:
         """How many documents with an indexed version belong to another generation."""
 
-    def save_audit(self, source: str | None, findings: Mapping[str, int], repaired: int) -> None: ...
+    def save_audit(
+        self, source: str | None, findings: Mapping[str, int], repaired: int
+    ) -> None: ...
 
 
 class ArtifactStore(Protocol):
@@ -339,4 +360,3 @@ class _Quiet:
     def stage(self, name: str, total: int | None) -> None: ...
 
     def advance(self, count: int = 1, detail: str = "") -> None: ...
-

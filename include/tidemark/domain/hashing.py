@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import TypeAlias
 
 Canonical: TypeAlias = (
-    "None | bool | int | float | str | Sequence[Canonical] | Mapping[str, Canonical]"
+    "bool | int | float | str | Sequence[Canonical] | Mapping[str, Canonical] | None"
 )
 
 DIGEST_BYTES = 20

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from tidemark.domain.hashing import Canonical, digest_of
+from tidemark.domain.hashing import Canonical, digest_of, fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,12 @@ class Element:
         """Everything that decides what is indexed; white space is folded except in code."""
         text = self.text.rstrip() if self.kind is ElementKind.CODE else _folded(self.text)
         return [
-            self.kind.value, text, self.level, self.page_number, self.anchor, self.header_rows,
+            self.kind.value,
+            text,
+            self.level,
+            self.page_number,
+            self.anchor,
+            self.header_rows,
         ]
 
 
@@ -262,12 +267,23 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprints:
-    """One fingerprint per gate, each chained to the one before it where its output depends on it."""
+    """One fingerprint per gate: of the code and options behind that gate alone.
+
+    They are chained through the hashes of what flows between the gates, not through each other: a new
+    parser that finds the same elements re-chunks nothing, and re-chunking to equal texts embeds nothing.
+    """
 
     fetch: str
     partition: str
     chunk: str
     embed: str
+
+    @property
+    def combined(self) -> str:
+        """Of everything done with a document's bytes."""
+        return fingerprint(
+            "all", {"partition": self.partition, "chunk": self.chunk, "embed": self.embed}
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,14 @@
     bytes          other raw_hash than the indexed one             update    content
     bytes          other partition fingerprint                     update    parser
     bytes          other chunk fingerprint                         update    config
-    bytes          other embed fingerprint or generation           update    model
+    bytes          other embed fingerprint                         update    model
+    bytes          same model, another generation; or repaired     update    repair
+    bytes          everything equal, but a write was cut short     update    repair
     bytes          everything equal                                keep      unchanged
     gone           a row                                           remove    gone
-    gone           no row                                          skip      gone
+    gone           no row                                          skip      gone (a)
     excluded       a row                                           remove    excluded
-    excluded       no row                                          skip      excluded
+    excluded       no row                                          skip      excluded (a)
     failed         a row, never lost                               keep      unreachable
     failed         no row                                          skip      unreachable
     absent         listing incomplete                              keep      unlisted
@@ -25,13 +27,13 @@
     absent         complete, not reached for too many runs         remove    gone
     absent         complete, not reached                           miss      missing
 
+(a) removed all the same when a write of it was cut short: its first points may be there.
+
 "bytes" are those just fetched or, where the source answered "not modified", those fetched last time.
 Whether cleaned content really changed is known only after partitioning: an update may end at that gate.
 """
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
@@ -117,37 +119,46 @@ def decide(
     record: DocumentRecord | None,
     tombstone: Tombstone | None,
     target: Target,
+    *,
+    in_flight: bool = False,
 ) -> Decision:
     """Decide what an observed item needs (see the table above)."""
 
     def decision(action: Action, reason: Reason, raw_hash: str | None = None) -> Decision:
         return Decision(document, observed.uri, action, reason, raw_hash, observed.detail)
 
-    if observed.outcome is Outcome.GONE:
-        return decision(Action.REMOVE if record else Action.SKIP, Reason.GONE)
-    if observed.outcome is Outcome.EXCLUDED:
-        return decision(Action.REMOVE if record else Action.SKIP, Reason.EXCLUDED)
+    if observed.outcome in _REMOVALS:
+        removal = Action.REMOVE if record or in_flight else Action.SKIP
+        return decision(removal, _REMOVALS[observed.outcome])
     if observed.outcome is Outcome.FAILED:
         return decision(Action.KEEP if record else Action.SKIP, Reason.UNREACHABLE)
-
-    if observed.outcome is Outcome.NOT_MODIFIED:
-        raw_hash = record.fetched_raw_hash if record else observed.raw_hash
-    else:
-        raw_hash = observed.raw_hash
     if record is None:
         if tombstone is not None:
-            return decision(Action.RESTORE, Reason.RESTORED, raw_hash)
-        return decision(Action.ADD, Reason.NEW, raw_hash)
+            return decision(Action.RESTORE, Reason.RESTORED, observed.raw_hash)
+        return decision(Action.ADD, Reason.NEW, observed.raw_hash)
+
+    modified = observed.outcome is Outcome.FETCHED
+    raw_hash = observed.raw_hash if modified else record.fetched_raw_hash
+    reason = _work_reason(record, raw_hash, target, in_flight=in_flight)
+    if reason in (Reason.UNCHANGED, Reason.QUARANTINED):
+        return decision(Action.KEEP, reason)
+    return decision(Action.ADD if reason is Reason.NEW else Action.UPDATE, reason, raw_hash)
+
+
+_REMOVALS = {Outcome.GONE: Reason.GONE, Outcome.EXCLUDED: Reason.EXCLUDED}
+
+
+def _work_reason(
+    record: DocumentRecord, raw_hash: str | None, target: Target, *, in_flight: bool
+) -> Reason:
     if target.force:
-        return decision(Action.UPDATE, Reason.FORCED, raw_hash)
+        return Reason.FORCED
     if failed_the_same_way(record, raw_hash, target.fingerprints):
-        return decision(Action.KEEP, Reason.QUARANTINED)
+        return Reason.QUARANTINED
     if record.raw_hash is None or record.fingerprints is None:
-        return decision(Action.ADD, Reason.NEW, raw_hash)
-    reason = _changed(record, record.fingerprints, raw_hash, target)
-    if reason is not None:
-        return decision(Action.UPDATE, reason, raw_hash)
-    return decision(Action.KEEP, Reason.UNCHANGED)
+        return Reason.NEW
+    changed = _changed(record, record.fingerprints, raw_hash, target)
+    return changed or (Reason.REPAIR if in_flight else Reason.UNCHANGED)
 
 
 def failed_the_same_way(
@@ -158,7 +169,7 @@ def failed_the_same_way(
         record.status is DocumentStatus.QUARANTINED
         and record.failure is not None
         and record.failure.raw_hash == raw_hash
-        and record.failure.fingerprint == fingerprints.embed
+        and record.failure.fingerprint == fingerprints.combined
     )
 
 
@@ -170,7 +181,9 @@ def _changed(
     if indexed.partition != target.fingerprints.partition:
         return Reason.PARSER
     if record.generation != target.generation:
-        return Reason.MODEL
+        # The same model in another generation: the index was lost and is being built again.
+        same_model = indexed.embed == target.fingerprints.embed
+        return Reason.REPAIR if same_model else Reason.MODEL
     if indexed.chunk != target.fingerprints.chunk:
         return Reason.CONFIG
     if indexed.embed != target.fingerprints.embed:
@@ -189,21 +202,3 @@ def decide_absent(
     if authoritative or record.missing_runs + 1 >= target.gone_after:
         return Decision(record.document_id, record.uri, Action.REMOVE, Reason.GONE)
     return Decision(record.document_id, record.uri, Action.MISS, Reason.MISSING)
-
-
-@dataclass(frozen=True, slots=True)
-class PlanSummary:
-    """How many documents by action and by reason."""
-
-    actions: dict[str, int] = field(default_factory=dict)
-    reasons: dict[str, int] = field(default_factory=dict)
-
-
-def summarise(decisions: Iterable[Decision]) -> PlanSummary:
-    """Count decisions by action and by reason."""
-    actions: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
-    for decision in decisions:
-        actions[decision.action.value] += 1
-        reasons[decision.reason.value] += 1
-    return PlanSummary(dict(actions), dict(reasons))

@@ -1,0 +1,1 @@
+"""One file per vendor: the only importer of that vendor, and the translator of its errors."""

@@ -1,0 +1,90 @@
+"""Which media types are documents, and which suffix means which."""
+
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+BY_SUFFIX = {
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "application/xhtml+xml",
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+    ".mdx": "text/markdown",
+    ".txt": "text/plain",
+    ".text": "text/plain",
+    ".rst": "text/x-rst",
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".pdf": "application/pdf",
+    ".docx": f"{_OFFICE}.wordprocessingml.document",
+    ".pptx": f"{_OFFICE}.presentationml.presentation",
+    ".xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    ".eml": "message/rfc822",
+}
+DOCUMENT_TYPES = frozenset(BY_SUFFIX.values())
+
+_ALIASES = {
+    "text/x-markdown": "text/markdown",
+    "text/prs.fallenstein.rst": "text/x-rst",
+    "text/restructuredtext": "text/x-rst",
+    "application/x-pdf": "application/pdf",
+    "application/csv": "text/csv",
+}
+_VAGUE = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-stream"})
+"""What servers say when they do not know: the suffix knows better."""
+
+_NEVER_DOCUMENTS = frozenset(
+    ".png .jpg .jpeg .gif .svg .webp .avif .ico .bmp .tif .tiff .css .js .mjs .map .json .xml .rss "
+    ".atom .woff .woff2 .ttf .otf .eot .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .whl .jar .exe .dmg "
+    ".pkg .deb .rpm .msi .apk .iso .bin .mp3 .mp4 .m4a .m4v .webm .ogg .oga .ogv .wav .flac .avi .mov "
+    ".mkv .wasm .inv .ics .sig .asc .sha256 .md5".split()
+)
+
+
+def suffix_of(uri: str) -> str:
+    """The lower-case suffix of a URI's path, with its dot; "" when it has none."""
+    return PurePosixPath(unquote(urlsplit(uri).path)).suffix.lower()
+
+
+def media_type_of_suffix(suffix: str) -> str | None:
+    """The media type of a document's suffix, None for what is no document."""
+    return BY_SUFFIX.get(suffix)
+
+
+def is_never_document(uri: str) -> bool:
+    """Can a URL be passed over by its suffix alone (images, styles, archives, media)?"""
+    return suffix_of(uri) in _NEVER_DOCUMENTS
+
+
+def parse_content_type(value: str, uri: str) -> tuple[str, str | None]:
+    """Media type and charset of a Content-Type header, helped by the URI's suffix where it is vague.
+
+    The media type is "" when nothing tells it.
+    """
+    kind, _, parameters = value.partition(";")
+    media_type = kind.strip().lower()
+    media_type = _ALIASES.get(media_type, media_type)
+    charset = None
+    for parameter in parameters.split(";"):
+        name, _, text = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            charset = text.strip().strip("\"'").lower() or None
+    if media_type in _VAGUE:
+        named = media_type_of_suffix(suffix_of(uri)) or media_type
+        # A page that is served as plain text is meant to be read as source.
+        if not (media_type == "text/plain" and named in HTML_TYPES):
+            media_type = named
+    return media_type, charset
+
+
+def sniff(content: bytes) -> str:
+    """The media type of bytes that came without a useful name; "" when they do not tell."""
+    head = content[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if head.startswith(b"%pdf-"):
+        return "application/pdf"
+    if head.startswith((b"<!doctype html", b"<html")) or b"<html" in head:
+        return "text/html"
+    return ""

@@ -1,0 +1,159 @@
+"""Connections to a Postgres database: one engine per process, errors translated, results streamed."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Executable, Row, create_engine, exc, make_url
+from sqlalchemy.engine import URL
+
+from tidemark.domain.errors import (
+    ConfigurationError,
+    PermanentError,
+    TidemarkError,
+    TransientError,
+)
+
+CONNECT_SECONDS = 10
+STREAM_ROWS = 1000
+"""Rows that a stream holds at a time."""
+
+_NO_SCHEMA = ("42P01", "42703")
+"""SQLSTATEs of a missing table and a missing column."""
+
+_REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry")
+"""How a server words a refused connection, which comes without an SQLSTATE."""
+
+_TRANSIENT_CLASSES = ("08", "40", "53", "55", "57")
+"""SQLSTATE classes that may pass: connection, rollback, resources, object in use, intervention."""
+
+
+def postgres_url(url: str | URL) -> URL:
+    """Read a database URL, naming psycopg as its driver.
+
+    Raises ``ConfigurationError``, without quoting the URL, when it is none of Postgres.
+    """
+    cure = "Write it as postgresql://user:password@host:5432/database."
+    try:
+        parsed = make_url(url)
+    except (exc.ArgumentError, ValueError) as error:
+        raise ConfigurationError("The database URL cannot be read.", cure) from error
+    if parsed.drivername.partition("+")[0] not in ("postgresql", "postgres"):
+        raise ConfigurationError(
+            f"The database URL is of {parsed.drivername}, and the ledger needs Postgres.", cure
+        )
+    return parsed.set(drivername="postgresql+psycopg")
+
+
+def database_engine(url: str | URL, **options: Any) -> Engine:
+    """An engine with a pool of few connections that notices a server gone away."""
+    defaults: dict[str, Any] = {
+        "pool_size": 2,
+        "max_overflow": 8,
+        "pool_pre_ping": True,
+        "pool_recycle": 1800,
+    }
+    keepalive = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+    return create_engine(
+        postgres_url(url),
+        # Statements carry whole documents' titles; an error need not repeat them.
+        hide_parameters=True,
+        connect_args={"connect_timeout": CONNECT_SECONDS, **keepalive},
+        **(options or defaults),
+    )
+
+
+def place(url: URL) -> str:
+    """Name a database for a message: its name and host, never the password."""
+    host = url.host or url.query.get("host") or "the local socket"
+    where = host if isinstance(host, str) else ", ".join(host)
+    return f'database "{url.database}" on {where}' + (f":{url.port}" if url.port else "")
+
+
+@contextmanager
+def translated(url: URL) -> Iterator[None]:
+    """Raise the vendor's errors as ``TransientError`` or ``PermanentError``, naming the database."""
+    try:
+        yield
+    except TidemarkError:
+        raise
+    except (exc.SQLAlchemyError, UnicodeError, ValueError) as error:
+        raise _translation(error, url) from error
+
+
+def _translation(error: Exception, url: URL) -> TidemarkError:
+    what = _first_line(error, url)
+    if isinstance(error, exc.TimeoutError):
+        return TransientError(
+            f"The {place(url)} gave no connection in time: {what}", "Try again in a moment."
+        )
+    if isinstance(error, exc.StatementError) and isinstance(error.orig, Exception):
+        state = getattr(error.orig, "sqlstate", None) or ""
+        if state in _NO_SCHEMA:
+            return ConfigurationError(
+                f"The {place(url)} lacks the ledger's tables: {what}", "Run `tidemark migrate`."
+            )
+        if not state and any(words in what for words in _REFUSALS):
+            return ConfigurationError(
+                f"The {place(url)} cannot be opened: {what}",
+                "Create the database, or correct the user and password in its URL.",
+            )
+        unreachable = isinstance(error, exc.OperationalError | exc.InterfaceError) and not state
+        lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
+        if unreachable or lost or state[:2] in _TRANSIENT_CLASSES:
+            return TransientError(
+                f"The {place(url)} cannot be used now: {what}",
+                "Check that the server runs and can be reached; the work may be tried again.",
+            )
+    return PermanentError(
+        f"The {place(url)} refused a statement: {what}",
+        "The ledger was asked for something it cannot hold; this is a defect worth reporting.",
+    )
+
+
+def _first_line(error: Exception, url: URL) -> str:
+    cause = error.orig if isinstance(error, exc.StatementError) else error
+    lines = str(cause or error).strip().splitlines() or [type(cause).__name__]
+    line = lines[0]
+    # The driver does not quote it today; a message in a log is no place to depend on that.
+    return line.replace(url.password, "***") if url.password else line
+
+
+class Database:
+    """A Postgres database that may be used before and after a fork, each process with its own pool."""
+
+    def __init__(self, target: Engine | URL | str) -> None:
+        self._engine = target if isinstance(target, Engine) else database_engine(target)
+        self._pid = os.getpid()
+        self.url = self._engine.url
+
+    @property
+    def engine(self) -> Engine:
+        if self._pid != os.getpid():
+            # The pooled connections are the parent's: forget them without closing its sockets.
+            self._engine.dispose(close=False)
+            self._pid = os.getpid()
+        return self._engine
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Commit when the block ends, roll back when it raises."""
+        with translated(self.url), self.engine.begin() as connection:
+            yield connection
+
+    def rows(
+        self, statement: Executable, values: Mapping[str, Any] | None = None
+    ) -> list[Row[Any]]:
+        """Run a query whose answer is small."""
+        with translated(self.url), self.engine.connect() as connection:
+            return list(connection.execute(statement, values or {}))
+
+    def stream(self, statement: Executable) -> Iterator[Row[Any]]:
+        """Run a query through a server-side cursor, on a connection of its own."""
+        with translated(self.url), self.engine.connect() as connection:
+            yield from connection.execution_options(yield_per=STREAM_ROWS).execute(statement)
+
+    def close(self) -> None:
+        """Close the pooled connections of this process."""
+        self.engine.dispose()

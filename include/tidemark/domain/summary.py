@@ -1,0 +1,92 @@
+"""What a run did, in a form a person, a DAG and a table can all read."""
+
+from dataclasses import dataclass, field
+
+from tidemark.domain.hashing import Canonical
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkCounts:
+    """Points written, left and deleted. ``embedded`` counts the texts the model was given."""
+
+    embedded: int = 0
+    kept: int = 0
+    removed: int = 0
+
+    def __add__(self, other: "ChunkCounts") -> "ChunkCounts":
+        return ChunkCounts(
+            self.embedded + other.embedded, self.kept + other.kept, self.removed + other.removed
+        )
+
+    def as_dict(self) -> dict[str, int]:
+        return {"embedded": self.embedded, "kept": self.kept, "removed": self.removed}
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """The summary of one run over one source.
+
+    documents, reasons: how many by action and by reason.
+    seconds: wall seconds by stage.
+    work: what the stages were asked to do (fetched, partitioned, chunked, embedded).
+    complete, problem: whether the listing was complete, and why not.
+    findings: the audit's, by kind; empty when clean.
+    attention: URIs with what is wrong with them, the first few.
+    """
+
+    source: str
+    run_id: str
+    status: str
+    documents: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, int] = field(default_factory=dict)
+    chunks: ChunkCounts = ChunkCounts()
+    seconds: dict[str, float] = field(default_factory=dict)
+    work: dict[str, int] = field(default_factory=dict)
+    complete: bool = True
+    problem: str = ""
+    findings: dict[str, int] = field(default_factory=dict)
+    attention: tuple[str, ...] = ()
+    dry_run: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Did the run change the index?"""
+        return bool(self.chunks.embedded or self.chunks.removed or self.documents.get("remove"))
+
+    def as_dict(self) -> dict[str, Canonical]:
+        return {
+            "source": self.source,
+            "run_id": self.run_id,
+            "status": self.status,
+            "documents": self.documents,
+            "reasons": self.reasons,
+            "chunks": self.chunks.as_dict(),
+            "seconds": {stage: round(s, 3) for stage, s in self.seconds.items()},
+            "work": self.work,
+            "complete": self.complete,
+            "problem": self.problem,
+            "findings": self.findings,
+            "attention": list(self.attention),
+            "dry_run": self.dry_run,
+        }
+
+    def sentence(self) -> str:
+        """One line for a log or a note."""
+        if self.dry_run:
+            counts = ", ".join(f"{n} {action}" for action, n in sorted(self.documents.items()))
+            return f"{self.source}: dry run; the plan is {counts or 'empty'}."
+        total = sum(self.seconds.values())
+        if not self.changed and not self.problem and not self.documents.get("quarantine"):
+            kept = sum(self.documents.values())
+            return f"{self.source}: nothing changed ({kept} documents checked, {total:.1f} s)."
+        counts = ", ".join(f"{n} {action}" for action, n in sorted(self.documents.items()))
+        line = (
+            f"{self.source}: {counts or 'no documents'}; {self.chunks.embedded} chunks embedded, "
+            f"{self.chunks.kept} kept, {self.chunks.removed} removed; {total:.1f} s."
+        )
+        return f"{line} Incomplete: {self.problem}" if self.problem else line
+
+
+def add_seconds(total: dict[str, float], part: dict[str, float]) -> dict[str, float]:
+    """Add up seconds by stage."""
+    return {k: total.get(k, 0.0) + part.get(k, 0.0) for k in [*total, *(set(part) - set(total))]}

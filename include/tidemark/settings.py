@@ -1,0 +1,105 @@
+"""Settings: the only reader of the environment."""
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from tidemark.domain.errors import ConfigurationError
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+class Settings(BaseSettings):
+    """Everything that can be set from outside, as ``TIDEMARK_<NAME>``."""
+
+    model_config = SettingsConfigDict(env_prefix="TIDEMARK_", frozen=True, extra="ignore")
+
+    home: Annotated[
+        Path, Field(description="Folder of everything embedded: Postgres, Qdrant, artifacts, logs.")
+    ] = PROJECT / ".tidemark"
+    sources_file: Annotated[Path, Field(description="Where the sources are declared.")] = (
+        PROJECT / "include" / "sources.yaml"
+    )
+    ledger_url: Annotated[
+        SecretStr | None,
+        Field(description="Postgres URL of the ledger; unset means the embedded server."),
+    ] = None
+    artifacts_url: Annotated[
+        str | None,
+        Field(description="fsspec URL of the artifact store; unset means a folder of the home."),
+    ] = None
+    qdrant_url: Annotated[
+        str | None, Field(description="URL of a Qdrant server; unset means the embedded engine.")
+    ] = None
+    qdrant_api_key: Annotated[
+        SecretStr | None, Field(description="API key of the Qdrant server.")
+    ] = None
+    index_name: Annotated[
+        str,
+        Field(
+            pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$",
+            description="Name of the index: the alias that clients of Qdrant search.",
+        ),
+    ] = "tidemark"
+    embedding_model: Annotated[
+        str,
+        Field(
+            description="Folder or hub name of a sentence-transformers model; empty means the "
+            "packaged all-MiniLM-L6-v2."
+        ),
+    ] = ""
+    embedding_batch_size: Annotated[
+        int, Field(ge=1, le=512, description="Texts the model reads at once.")
+    ] = 8
+    embedding_threads: Annotated[
+        int,
+        Field(ge=0, description="Threads of one embedding process; 0 leaves it to the runtime."),
+    ] = 0
+    batch_documents: Annotated[
+        int, Field(ge=1, description="Documents in one mapped task, at most.")
+    ] = 200
+    batch_megabytes: Annotated[
+        float, Field(gt=0, description="Raw megabytes in one mapped task, at most.")
+    ] = 16.0
+    max_document_megabytes: Annotated[
+        float, Field(gt=0, description="A larger document is not fetched, and reported.")
+    ] = 50.0
+    lock_timeout: Annotated[
+        float, Field(gt=0, description="Seconds to wait for the embedded index's folder.")
+    ] = 300.0
+    user_agent: Annotated[
+        str, Field(min_length=1, description="How the crawler names itself; add a contact.")
+    ] = "Tidemark/0.1 (+https://example.org/set-TIDEMARK_USER_AGENT)"
+
+    @property
+    def max_document_bytes(self) -> int:
+        return int(self.max_document_megabytes * 1024 * 1024)
+
+    @property
+    def batch_bytes(self) -> int:
+        return int(self.batch_megabytes * 1024 * 1024)
+
+
+_REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+
+
+def expand_environment(text: str, where: str) -> str:
+    """Replace ``${NAME}`` and ``${NAME:-default}`` in a declared value by the environment's.
+
+    Raises ``ConfigurationError`` naming the key when a variable is unset and has no default.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        found = os.environ.get(match["name"]) or match["default"]
+        if found is None:
+            raise ConfigurationError(
+                f"{where}: the environment variable {match['name']} is not set.",
+                f"Set it, or write ${{{match['name']}:-default}}.",
+            )
+        return found
+
+    return _REFERENCE.sub(value, text)

@@ -1,0 +1,117 @@
+"""How values are written to the artifact store: one JSON document a line."""
+
+import gzip
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from tidemark.domain.model import (
+    CrawlEnd,
+    Element,
+    ElementKind,
+    Observation,
+    Outcome,
+    PartitionedDocument,
+    Validators,
+)
+from tidemark.domain.plan import Action, Decision, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A decision with what the later stages need of the observation behind it."""
+
+    decision: Decision
+    observed: Observation | None
+
+
+def encode_observation(observed: Observation) -> str:
+    return _dump(_observation(observed))
+
+
+def encode_end(end: CrawlEnd) -> str:
+    return _dump({"end": asdict(end)})
+
+
+def decode_listing_line(line: str) -> Observation | CrawlEnd:
+    data = json.loads(line)
+    if "end" in data:
+        return CrawlEnd(**data["end"])
+    return _to_observation(data)
+
+
+def encode_planned(planned: Planned) -> str:
+    decision = asdict(planned.decision)
+    decision["document_id"] = str(planned.decision.document_id)
+    observed = _observation(planned.observed) if planned.observed else None
+    return _dump({"decision": decision, "observed": observed})
+
+
+def decode_planned(line: str) -> Planned:
+    data = json.loads(line)
+    decision = data["decision"]
+    return Planned(
+        Decision(
+            document_id=UUID(decision["document_id"]),
+            uri=decision["uri"],
+            action=Action(decision["action"]),
+            reason=Reason(decision["reason"]),
+            raw_hash=decision["raw_hash"],
+            detail=decision["detail"],
+        ),
+        _to_observation(data["observed"]) if data["observed"] else None,
+    )
+
+
+def encode_elements(document: PartitionedDocument) -> bytes:
+    """Compressed, with equal bytes for equal documents."""
+    data = {
+        "title": document.title,
+        "language": document.language,
+        "elements": [
+            [e.kind.value, e.text, e.level, e.page_number, e.anchor, e.header_rows]
+            for e in document.elements
+        ],
+    }
+    return gzip.compress(_dump(data).encode(), compresslevel=5, mtime=0)
+
+
+def decode_elements(data: bytes) -> PartitionedDocument:
+    tree = json.loads(gzip.decompress(data))
+    return PartitionedDocument(
+        title=tree["title"],
+        language=tree["language"],
+        elements=tuple(
+            Element(ElementKind(kind), text, level, page, anchor, header_rows)
+            for kind, text, level, page, anchor, header_rows in tree["elements"]
+        ),
+    )
+
+
+def _observation(observed: Observation) -> dict[str, Any]:
+    data = asdict(observed)
+    data["validators"] = {k: v for k, v in data["validators"].items() if v is not None}
+    if observed.fetched_at:
+        data["fetched_at"] = observed.fetched_at.isoformat()
+    return {key: value for key, value in data.items() if value not in (None, "", {})}
+
+
+def _to_observation(data: dict[str, Any]) -> Observation:
+    fetched_at = data.get("fetched_at")
+    return Observation(
+        uri=data["uri"],
+        outcome=Outcome(data["outcome"]),
+        validators=Validators(**data.get("validators", {})),
+        raw_hash=data.get("raw_hash"),
+        media_type=data.get("media_type"),
+        charset=data.get("charset"),
+        fetched_at=datetime.fromisoformat(fetched_at) if fetched_at else None,
+        size=data.get("size"),
+        detail=data.get("detail", ""),
+    )
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,124 @@
+"""Explain: what is indexed of a URI, and why it was or was not done again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from tidemark.domain.hashing import Canonical
+from tidemark.domain.records import DocumentRecord, RunDocument, Tombstone
+from tidemark.ports import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """document or tombstone: what the ledger has. events: what runs did to it, latest first."""
+
+    document: DocumentRecord | None
+    tombstone: Tombstone | None
+    events: Sequence[RunDocument]
+
+    def sentence(self) -> str:
+        """The state in words."""
+        if self.document is None:
+            if self.tombstone is None:
+                return "It was seen and not indexed; the events below say why."
+            stone = self.tombstone
+            return f"It was removed on {stone.removed_at:%Y-%m-%d %H:%M} UTC ({stone.reason})."
+        record = self.document
+        if record.failure is not None:
+            live = "its last good version is still live" if record.raw_hash else "nothing is live"
+            return (
+                f"It is quarantined since {record.failure.first_at:%Y-%m-%d %H:%M} UTC: "
+                f"{record.failure.message} {record.failure.cure} ({live})."
+            )
+        indexed = f"{record.indexed_at:%Y-%m-%d %H:%M} UTC" if record.indexed_at else "never"
+        missing = ""
+        if record.missing_since is not None:
+            missing = (
+                f" It was not reached by the last {record.missing_runs} complete crawl(s), since "
+                f"{record.missing_since:%Y-%m-%d %H:%M} UTC."
+            )
+        return (
+            f"It is indexed with {record.chunks} chunks in {record.sections} sections; last written "
+            f"{indexed} ({record.reason}), last seen {record.last_seen:%Y-%m-%d %H:%M} UTC.{missing}"
+        )
+
+    def as_dict(self) -> dict[str, Canonical]:
+        record, stone = self.document, self.tombstone
+        return {
+            "explanation": self.sentence(),
+            "document": _document(record) if record else None,
+            "tombstone": {
+                "source": stone.source,
+                "uri": stone.uri,
+                "removed_at": stone.removed_at.isoformat(),
+                "reason": stone.reason,
+                "run_id": stone.run_id,
+            }
+            if stone
+            else None,
+            "events": [
+                {
+                    "run_id": event.run_id,
+                    "uri": event.uri,
+                    "action": event.action,
+                    "reason": event.reason,
+                    "detail": event.detail,
+                    "chunks_added": event.chunks_added,
+                    "chunks_kept": event.chunks_kept,
+                    "chunks_removed": event.chunks_removed,
+                }
+                for event in self.events
+            ],
+        }
+
+
+def _document(record: DocumentRecord) -> dict[str, Canonical]:
+    prints = record.fingerprints
+    return {
+        "document_id": str(record.document_id),
+        "source": record.source,
+        "uri": record.uri,
+        "title": record.title,
+        "media_type": record.media_type,
+        "status": record.status.value,
+        "reason": record.reason,
+        "raw_hash": record.raw_hash,
+        "content_hash": record.content_hash,
+        "fingerprints": {
+            "fetch": prints.fetch,
+            "partition": prints.partition,
+            "chunk": prints.chunk,
+            "embed": prints.embed,
+        }
+        if prints
+        else None,
+        "generation": record.generation,
+        "sections": record.sections,
+        "chunks": record.chunks,
+        "first_seen": record.first_seen.isoformat(),
+        "last_seen": record.last_seen.isoformat(),
+        "fetched_at": record.fetched_at.isoformat(),
+        "indexed_at": record.indexed_at.isoformat() if record.indexed_at else None,
+        "missing_since": record.missing_since.isoformat() if record.missing_since else None,
+        "missing_runs": record.missing_runs,
+        "error": {
+            "stage": record.failure.stage,
+            "message": record.failure.message,
+            "cure": record.failure.cure,
+            "attempts": record.failure.attempts,
+        }
+        if record.failure
+        else None,
+    }
+
+
+def explain(ledger: Ledger, uri: str, ids: Sequence[UUID] = ()) -> list[Explanation]:
+    """Explain a URI in every source that knows it; ``ids`` are those it would have in each source."""
+    found = {record.document_id: record for record in ledger.find_documents(uri)}
+    stones = {t.document_id: t for t in ledger.find_tombstones(uri) if t.document_id not in found}
+    explanations = [
+        Explanation(found.get(key), stones.get(key), ledger.events(key))
+        for key in dict.fromkeys([*found, *stones, *ids])
+    ]
+    return [e for e in explanations if e.document or e.tombstone or e.events]

@@ -1,0 +1,101 @@
+"""Which generation a run writes, and when the live name moves.
+
+A generation is built under one embedding fingerprint. A new model, or an index that was lost, begins a
+new one beside the live one; searches stay with the old until every source is in the new.
+"""
+
+from tidemark.domain.records import GenerationRecord, GenerationStatus, RunStatus
+from tidemark.ports import Clock, Embedder, Ledger, LexicalEncoder, VectorIndex
+from tidemark.stages.job import Job, Tools, embed_fingerprint
+
+
+def current_generation(
+    ledger: Ledger, index: VectorIndex, index_name: str, embed: str
+) -> int | None:
+    """The generation built under this embedding fingerprint, None when there is none yet."""
+    existing = set(index.generations())
+    for record in reversed(ledger.generations(index_name)):
+        usable = record.status is not GenerationStatus.RETIRED and record.number in existing
+        if usable and record.embed_fingerprint == embed:
+            return record.number
+    return None
+
+
+def planned_generation(ledger: Ledger, index: VectorIndex, index_name: str, embed: str) -> int:
+    """The generation that the next run will write; creates nothing."""
+    found = current_generation(ledger, index, index_name, embed)
+    return found if found is not None else _next(ledger, index, index_name)
+
+
+def ensure_generation(
+    ledger: Ledger,
+    index: VectorIndex,
+    index_name: str,
+    embedder: Embedder,
+    lexical: LexicalEncoder,
+    clock: Clock,
+) -> int:
+    """Find or create the generation to write. The first ever is live at once."""
+    embed = embed_fingerprint(embedder, lexical)
+    number = planned_generation(ledger, index, index_name, embed)
+    with index.session():
+        index.ensure(number, embedder.dimension)
+        first = index.live() is None
+        if first:
+            index.switch(number)
+    known = {record.number: record for record in ledger.generations(index_name)}
+    if number not in known:
+        status = GenerationStatus.LIVE if first else GenerationStatus.BUILDING
+        ledger.save_generation(
+            GenerationRecord(index_name, number, embed, embedder.dimension, status, clock())
+        )
+    return number
+
+
+def switch_when_complete(job: Job, tools: Tools, generation: int) -> bool:
+    """Put the live name over the generation once all documents of all declared sources are in it."""
+    ledger, index = tools.ledger, tools.index
+    live = index.live()
+    if (
+        live == generation
+        or ledger.documents_outside(generation)
+        or _awaited(job, tools, generation)
+    ):
+        return False
+    index.switch(generation)
+    for record in ledger.generations(job.index_name):
+        status = GenerationStatus.LIVE if record.number == generation else GenerationStatus.RETIRED
+        if record.status is not status:
+            ledger.save_generation(
+                GenerationRecord(
+                    record.index_name,
+                    record.number,
+                    record.embed_fingerprint,
+                    record.dimension,
+                    status,
+                    record.created_at,
+                )
+            )
+    for number in index.generations():
+        if number != generation:
+            index.drop(number)
+    return True
+
+
+def _awaited(job: Job, tools: Tools, generation: int) -> list[str]:
+    """Declared sources, other than this one, with no good run since the generation was begun."""
+    begun = {g.number: g.created_at for g in tools.ledger.generations(job.index_name)}[generation]
+    return [
+        name
+        for name in job.declared
+        if name != job.source
+        and not any(
+            run.status is RunStatus.SUCCESS and run.started_at >= begun
+            for run in tools.ledger.runs(name, limit=5)
+        )
+    ]
+
+
+def _next(ledger: Ledger, index: VectorIndex, index_name: str) -> int:
+    numbers = [record.number for record in ledger.generations(index_name)]
+    return max([*numbers, *index.generations()], default=0) + 1

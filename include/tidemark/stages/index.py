@@ -1,0 +1,143 @@
+"""Write one document: the order of the writes is what makes a run safe to kill.
+
+1. sections of the new version; 2. new points; 3. payloads of kept points; 4. deletion, by id, of what the
+new version no longer has; 5. the ledger's rows, last. A crash before 5 redoes the document. At no moment
+is a healthy document missing, and nothing is left that the next attempt does not remove.
+"""
+
+from dataclasses import replace
+from uuid import UUID
+
+from tidemark.domain.model import PointWrite, SparseVector
+from tidemark.domain.plan import Action, Reason, Target
+from tidemark.domain.records import DocumentRecord, DocumentStatus, RunDocument
+from tidemark.stages.job import Job, Tools
+from tidemark.stages.prepare import Prepared, SameContent
+
+Vectors = dict[UUID, tuple[tuple[float, ...], SparseVector]]
+
+
+def index_document(
+    job: Job, tools: Tools, target: Target, prepared: Prepared, vectors: Vectors
+) -> RunDocument:
+    """Write a prepared document, whose new chunks' vectors are given, and return what was done."""
+    generation, index = target.generation, tools.index
+    index.upsert_sections(
+        generation,
+        [
+            PointWrite(
+                prepared.document.sections[i].section_id, prepared.section_payloads[i].as_dict()
+            )
+            for i in prepared.changed_sections
+        ],
+    )
+    index.upsert_points(generation, [_point(prepared, i, vectors) for i in prepared.new])
+    index.set_payloads(
+        generation,
+        [
+            PointWrite(prepared.document.chunks[i].chunk_id, prepared.payloads[i].as_dict())
+            for i in prepared.moved
+        ],
+    )
+    index.delete_points(generation, prepared.removed_points)
+    index.delete_sections(generation, prepared.removed_sections)
+    event = _event(job, prepared)
+    tools.ledger.commit_document(
+        _record(job, tools, target, prepared, event.reason),
+        list(prepared.section_records.values()),
+        list(prepared.chunk_records.values()),
+        event,
+    )
+    return event
+
+
+def pass_gate(job: Job, tools: Tools, target: Target, same: SameContent) -> RunDocument:
+    """Note that a document's content is what is indexed already; points and sections stay."""
+    version, record = same.version, same.version.record
+    if record is None:
+        raise AssertionError("only an indexed document can have the same content")
+    reason = version.planned.decision.reason
+    event = RunDocument(
+        job.run_id,
+        record.document_id,
+        record.uri,
+        Action.KEEP.value,
+        (Reason.FURNITURE if reason is Reason.CONTENT else reason).value,
+        "the content is unchanged",
+        same.seconds,
+        chunks_kept=record.chunks,
+    )
+    tools.ledger.update_document(
+        replace(
+            record,
+            validators=version.validators,
+            fetch_fingerprint=target.fingerprints.fetch,
+            fetched_raw_hash=version.raw_hash,
+            raw_hash=version.raw_hash,
+            media_type=version.media_type,
+            charset=version.charset,
+            fingerprints=target.fingerprints,
+            last_seen=tools.clock(),
+            missing_since=None,
+            missing_runs=0,
+            last_run_id=job.run_id,
+        ),
+        event,
+    )
+    return event
+
+
+def _record(
+    job: Job, tools: Tools, target: Target, prepared: Prepared, reason: str
+) -> DocumentRecord:
+    version, before = prepared.version, prepared.version.record
+    now = tools.clock()
+    return DocumentRecord(
+        document_id=version.planned.decision.document_id,
+        source=job.source,
+        uri=version.planned.decision.uri,
+        title=prepared.title,
+        media_type=version.media_type,
+        charset=version.charset,
+        status=DocumentStatus.INDEXED,
+        validators=version.validators,
+        fetch_fingerprint=target.fingerprints.fetch,
+        fetched_raw_hash=version.raw_hash,
+        raw_hash=version.raw_hash,
+        content_hash=prepared.content_hash,
+        fingerprints=target.fingerprints,
+        generation=target.generation,
+        sections=len(prepared.document.sections),
+        chunks=len(prepared.document.chunks),
+        reason=reason,
+        first_seen=before.first_seen if before else now,
+        last_seen=now,
+        fetched_at=version.fetched_at,
+        indexed_at=now,
+        last_run_id=job.run_id,
+    )
+
+
+def _point(prepared: Prepared, i: int, vectors: Vectors) -> PointWrite:
+    chunk = prepared.document.chunks[i]
+    dense, lexical = vectors[chunk.chunk_id]
+    return PointWrite(chunk.chunk_id, prepared.payloads[i].as_dict(), dense, lexical)
+
+
+def _event(job: Job, prepared: Prepared) -> RunDocument:
+    decision = prepared.version.planned.decision
+    action, reason = decision.action, decision.reason
+    if action is Action.UPDATE and not prepared.new and not prepared.removed_points:
+        action = Action.METADATA if prepared.moved or prepared.changed_sections else Action.KEEP
+    return RunDocument(
+        job.run_id,
+        decision.document_id,
+        decision.uri,
+        action.value,
+        reason.value,
+        decision.detail,
+        prepared.seconds,
+        len(prepared.new),
+        prepared.kept,
+        len(prepared.removed_points),
+    )

@@ -1,0 +1,113 @@
+"""What a document's chunks and sections look like in the index and in the ledger."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from tidemark.domain.hashing import digest_of, digest_text
+from tidemark.domain.model import Chunk, ChunkedDocument, Payload, Section, SectionPayload
+from tidemark.domain.records import ChunkRecord, SectionRecord
+from tidemark.ports import VectorIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """What every point of a document says about where it comes from."""
+
+    document_id: UUID
+    source: str
+    uri: str
+    title: str
+    language: str | None
+    labels: tuple[str, ...]
+    fetched_at: datetime
+    generation: int
+
+
+def chunk_payload(chunk: Chunk, cited: Citation) -> Payload:
+    return Payload(
+        document_id=cited.document_id,
+        section_id=chunk.section_id,
+        source=cited.source,
+        source_uri=_with_fragment(cited.uri, chunk.anchor),
+        title=cited.title,
+        heading_path=chunk.heading_path,
+        chunk_index=chunk.chunk_index,
+        page_number=chunk.page_number,
+        text=chunk.text,
+        kinds=chunk.kinds,
+        language=cited.language,
+        content_hash=chunk.content_hash,
+        fetched_at=cited.fetched_at,
+        generation=cited.generation,
+        labels=cited.labels,
+    )
+
+
+def section_payload(section: Section, cited: Citation) -> SectionPayload:
+    return SectionPayload(
+        document_id=cited.document_id,
+        parent_section_id=section.parent_section_id,
+        source=cited.source,
+        source_uri=_with_fragment(cited.uri, section.anchor),
+        title=cited.title,
+        heading_path=section.heading_path,
+        ordinal=section.ordinal,
+        text=section.text,
+        page_number=section.page_number,
+        page_end=section.page_end,
+        generation=cited.generation,
+    )
+
+
+def _with_fragment(uri: str, anchor: str | None) -> str:
+    return f"{uri}#{anchor}" if anchor and "#" not in uri else uri
+
+
+def chunk_records(
+    document: ChunkedDocument, payloads: Sequence[Payload]
+) -> dict[UUID, ChunkRecord]:
+    return {
+        chunk.chunk_id: ChunkRecord(
+            chunk.chunk_id,
+            chunk.section_id,
+            chunk.chunk_index,
+            digest_text(chunk.embed_text),
+            digest_of(payload.as_dict()),
+            chunk.token_count,
+        )
+        for chunk, payload in zip(document.chunks, payloads, strict=True)
+    }
+
+
+def section_records(
+    document: ChunkedDocument, payloads: Iterable[SectionPayload]
+) -> dict[UUID, SectionRecord]:
+    return {
+        section.section_id: SectionRecord(
+            section.section_id,
+            section.parent_section_id,
+            section.ordinal,
+            section.heading_path,
+            digest_of(payload.as_dict()),
+        )
+        for section, payload in zip(document.sections, payloads, strict=True)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What the index holds of one document: payload hashes by id."""
+
+    points: dict[UUID, str]
+    sections: dict[UUID, str]
+
+
+def read_indexed(index: VectorIndex, generation: int, document: UUID) -> Indexed:
+    """Ask the index itself what it holds of a document, where the ledger cannot be trusted to know."""
+    where: dict[str, str | list[str]] = {"document_id": str(document)}
+    return Indexed(
+        {p.point_id: digest_of(p.payload) for p in index.scan_points(generation, where)},
+        {s.point_id: digest_of(s.payload) for s in index.scan_sections(generation, where)},
+    )

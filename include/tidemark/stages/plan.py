@@ -1,0 +1,202 @@
+"""Plan: listing × ledger → what to do with each document, and the batches of work."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from time import perf_counter
+from uuid import UUID
+
+from tidemark.domain.hashing import Canonical
+from tidemark.domain.identity import document_id
+from tidemark.domain.model import CrawlEnd, Observation
+from tidemark.domain.plan import Action, Decision, Reason, Target, decide, decide_absent
+from tidemark.ports import ArtifactStore, Ledger, LineWriter
+from tidemark.stages.codec import Planned, decode_planned, encode_planned
+from tidemark.stages.crawl import read_listing
+from tidemark.stages.job import Job, Tools, batch_key, plan_key
+
+PAGE = 500
+DEFAULT_BYTES = 16 * 1024
+"""Taken for a document whose size no one told."""
+
+BYTES_PER_CHUNK = 1_500
+"""Raw bytes that make a chunk, before the source has taught better (measured on HTML documentation)."""
+
+TEXTS_PER_SECOND = 20.0
+"""Embedding rate assumed before a run has measured it (all-MiniLM-L6-v2 on two cores)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The work ahead; seconds of embedding, which dominates."""
+
+    chunks: int = 0
+    embeddings: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSummary:
+    """batches: keys of the batches of work, empty when there is nothing to do."""
+
+    actions: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, int] = field(default_factory=dict)
+    batches: tuple[str, ...] = ()
+    complete: bool = True
+    problem: str = ""
+    bytes: int = 0
+    estimate: Estimate = Estimate()
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Canonical]:
+        return {
+            "complete": self.complete,
+            "problem": self.problem,
+            "documents": self.actions,
+            "reasons": self.reasons,
+            "bytes": self.bytes,
+            "estimate": {
+                "chunks": self.estimate.chunks,
+                "embeddings": self.estimate.embeddings,
+                "seconds": round(self.estimate.seconds, 1),
+            },
+        }
+
+
+def make_plan(job: Job, tools: Tools, target: Target) -> PlanSummary:
+    """Decide for every document and store the decisions and the batches of work; changes nothing else."""
+    started = perf_counter()
+    actions: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    end = CrawlEnd(complete=False, authoritative=False)
+    batches = _Batches(job, tools.artifacts)
+    with tools.artifacts.writer(plan_key(job.run_id)) as plan:
+        for planned in _decisions(job, tools, target):
+            if isinstance(planned, CrawlEnd):
+                end = planned
+                continue
+            actions[planned.decision.action.value] += 1
+            reasons[planned.decision.reason.value] += 1
+            if planned.decision.is_work:
+                batches.add(planned)
+            else:
+                plan.line(encode_planned(planned))
+        batches.close()
+    work = sum(actions[a.value] for a in (Action.ADD, Action.UPDATE, Action.RESTORE))
+    return PlanSummary(
+        dict(actions),
+        dict(reasons),
+        tuple(batches.keys),
+        end.complete,
+        end.problem,
+        batches.bytes,
+        _estimate(tools.ledger, job.source, work, batches.bytes),
+        perf_counter() - started,
+    )
+
+
+def read_plan(artifacts: ArtifactStore, key: str) -> Iterator[Planned]:
+    """Stream a plan or one of its batches."""
+    for line in artifacts.lines(key):
+        yield decode_planned(line)
+
+
+def _decisions(job: Job, tools: Tools, target: Target) -> Iterator[Planned | CrawlEnd]:
+    seen: set[UUID] = set()
+    in_flight = tools.ledger.in_flight(job.source)
+    end = CrawlEnd(complete=False, authoritative=False)
+    listing = read_listing(tools.artifacts, job.run_id)
+    while page := list(islice(listing, PAGE)):
+        observed: dict[UUID, Observation] = {}
+        for value in page:
+            if isinstance(value, CrawlEnd):
+                end = value
+            else:
+                observed.setdefault(document_id(job.source, value.uri), value)
+        fresh = {k: v for k, v in observed.items() if k not in seen}
+        seen.update(fresh)
+        yield from _page(fresh, tools.ledger, target, in_flight)
+    for record in tools.ledger.documents(job.source):
+        if record.document_id not in seen:
+            decision = decide_absent(
+                record, complete=end.complete, authoritative=end.authoritative, target=target
+            )
+            seen.add(record.document_id)
+            yield Planned(decision, None)
+    if end.complete:
+        # Begun, never finished, and not in the source any more: what was written of them must go.
+        for document, uri in in_flight.items():
+            if document not in seen:
+                yield Planned(Decision(document, uri, Action.REMOVE, Reason.GONE), None)
+    yield end
+
+
+def _page(
+    observed: dict[UUID, Observation],
+    ledger: Ledger,
+    target: Target,
+    in_flight: dict[UUID, str],
+) -> Iterator[Planned]:
+    records = ledger.documents_by_id(list(observed))
+    tombstones = ledger.tombstones_by_id([k for k in observed if k not in records])
+    for key, value in observed.items():
+        decision = decide(
+            key, value, records.get(key), tombstones.get(key), target, in_flight=key in in_flight
+        )
+        yield Planned(decision, value)
+
+
+class _Batches:
+    """Fills batches up to their bounds and writes each as it is full."""
+
+    def __init__(self, job: Job, artifacts: ArtifactStore) -> None:
+        self._job = job
+        self._artifacts = artifacts
+        self._lines: list[str] = []
+        self._bytes = 0
+        self.keys: list[str] = []
+        self.bytes = 0
+
+    def add(self, planned: Planned) -> None:
+        size = (planned.observed.size if planned.observed else None) or DEFAULT_BYTES
+        if self._lines and self._bytes + size > self._job.batch_bytes:
+            self.close()
+        self._lines.append(encode_planned(planned))
+        self._bytes += size
+        self.bytes += size
+        if len(self._lines) >= self._job.batch_documents:
+            self.close()
+
+    def close(self) -> None:
+        if not self._lines:
+            return
+        key = batch_key(self._job.run_id, len(self.keys) + 1)
+        writer: LineWriter
+        with self._artifacts.writer(key) as writer:
+            for line in self._lines:
+                writer.line(line)
+        self.keys.append(key)
+        self._lines, self._bytes = [], 0
+
+
+def _estimate(ledger: Ledger, source: str, documents: int, size: int) -> Estimate:
+    if documents == 0:
+        return Estimate()
+    indexed, chunks = ledger.totals(source)
+    per_document = chunks / indexed if indexed else size / documents / BYTES_PER_CHUNK
+    expected = max(documents, round(documents * per_document))
+    return Estimate(expected, expected, expected / _embed_rate(ledger))
+
+
+def _embed_rate(ledger: Ledger) -> float:
+    """Texts a second, as the last runs that embedded anything measured it."""
+    for run in ledger.runs(limit=20):
+        if run.summary is None:
+            continue
+        summary = json.loads(run.summary)
+        seconds = summary["seconds"].get("embed", 0.0)
+        if seconds > 0 and summary["chunks"]["embedded"] >= 20:
+            return float(summary["chunks"]["embedded"] / seconds)
+    return TEXTS_PER_SECOND

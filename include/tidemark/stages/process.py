@@ -1,0 +1,284 @@
+"""Process one batch of the plan: partition, chunk, embed and index, window by window.
+
+A window holds a bounded number of documents and of new texts, so memory does not grow with the batch,
+while the model still gets texts enough to sort by length.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID
+
+from tidemark.domain.errors import DocumentError
+from tidemark.domain.model import Validators
+from tidemark.domain.plan import Action, Reason, Target
+from tidemark.domain.records import DocumentRecord, DocumentStatus, Failure, RunDocument
+from tidemark.domain.summary import ChunkCounts
+from tidemark.stages.codec import Planned
+from tidemark.stages.index import Vectors, index_document, pass_gate
+from tidemark.stages.job import Job, Tools
+from tidemark.stages.plan import read_plan
+from tidemark.stages.prepare import Meter, Prepared, SameContent, Version, prepare
+
+WINDOW_DOCUMENTS = 32
+WINDOW_TEXTS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSummary:
+    """documents: by action. work: calls of each stage. seconds: wall, by stage."""
+
+    documents: dict[str, int] = field(default_factory=dict)
+    chunks: ChunkCounts = ChunkCounts()
+    work: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def process_batch(job: Job, tools: Tools, target: Target, key: str) -> BatchSummary:
+    """Make the index right for the documents of one batch. Safe to repeat, safe to kill.
+
+    A document that fails by its own fault is quarantined; an outage (``TransientError``) ends the batch,
+    and its repetition goes on where it ended.
+    """
+    return process(job, tools, target, read_plan(tools.artifacts, key))
+
+
+def process(job: Job, tools: Tools, target: Target, work: Iterator[Planned]) -> BatchSummary:
+    """Process planned documents (see ``process_batch``)."""
+    meter = Meter()
+    events: list[RunDocument] = []
+    window: list[Prepared] = []
+    texts = 0
+    in_flight = tools.ledger.in_flight(job.source)
+    for planned in work:
+        outcome = _one(job, tools, target, planned, meter, in_flight)
+        if isinstance(outcome, Prepared):
+            window.append(outcome)
+            texts += len(outcome.new)
+        else:
+            events.append(outcome)
+            tools.progress.advance(detail=planned.decision.uri)
+        if len(window) >= WINDOW_DOCUMENTS or texts >= WINDOW_TEXTS:
+            events += _flush(job, tools, target, window, meter)
+            window, texts = [], 0
+    events += _flush(job, tools, target, window, meter)
+    return _summary(events, meter)
+
+
+def _one(
+    job: Job,
+    tools: Tools,
+    target: Target,
+    planned: Planned,
+    meter: Meter,
+    in_flight: dict[UUID, str],
+) -> Prepared | RunDocument:
+    decision, observed = planned.decision, planned.observed
+    record = tools.ledger.document(decision.document_id)
+    version = _version(planned, record, decision.document_id in in_flight)
+    if version is None or observed is None:
+        return _left(job, planned, Reason.SUPERSEDED, "a later run has indexed a newer version")
+    if record is not None and _is_done(job, record, version, target):
+        return _left(job, planned, decision.reason, "already done by an earlier attempt", record)
+    try:
+        outcome = prepare(job, tools, target, version, meter)
+    except DocumentError as error:
+        return quarantine(job, tools, target, version, error)
+    if isinstance(outcome, SameContent):
+        return pass_gate(job, tools, target, outcome)
+    return outcome
+
+
+def _version(planned: Planned, record: DocumentRecord | None, in_flight: bool) -> Version | None:
+    """The version to index; None when the ledger already has one that was fetched later."""
+    decision, observed = planned.decision, planned.observed
+    if observed is None or decision.raw_hash is None:
+        return None
+    if observed.raw_hash is None:
+        # Not modified: what the ledger knows of the bytes holds.
+        if record is None or record.fetched_raw_hash != decision.raw_hash:
+            return None
+        return Version(
+            planned,
+            observed,
+            decision.raw_hash,
+            record.media_type,
+            record.charset,
+            record.validators,
+            record.fetched_at,
+            record,
+            in_flight,
+        )
+    fetched_at = observed.fetched_at
+    if fetched_at is None:
+        raise AssertionError(f"{observed.uri} was fetched at no time")
+    if (
+        record
+        and record.raw_hash not in (None, decision.raw_hash)
+        and record.fetched_at > fetched_at
+    ):
+        return None
+    return Version(
+        planned,
+        observed,
+        decision.raw_hash,
+        observed.media_type or "application/octet-stream",
+        observed.charset,
+        observed.validators,
+        _first_fetched(record, decision.raw_hash, fetched_at),
+        record,
+        in_flight,
+    )
+
+
+def _first_fetched(record: DocumentRecord | None, raw_hash: str, fetched_at: datetime) -> datetime:
+    """When these bytes were first fetched: equal bytes fetched again are not a new version."""
+    if record is not None and record.raw_hash == raw_hash:
+        return record.fetched_at
+    return fetched_at
+
+
+def _is_done(job: Job, record: DocumentRecord, version: Version, target: Target) -> bool:
+    return (
+        record.last_run_id == job.run_id
+        and record.raw_hash == version.raw_hash
+        and record.fingerprints == target.fingerprints
+        and record.generation == target.generation
+        and not version.in_flight
+    )
+
+
+def _left(
+    job: Job,
+    planned: Planned,
+    reason: Reason,
+    detail: str,
+    record: DocumentRecord | None = None,
+) -> RunDocument:
+    decision = planned.decision
+    return RunDocument(
+        job.run_id,
+        decision.document_id,
+        decision.uri,
+        Action.KEEP.value,
+        reason.value,
+        detail,
+        chunks_kept=record.chunks if record else 0,
+    )
+
+
+def _flush(
+    job: Job, tools: Tools, target: Target, window: Sequence[Prepared], meter: Meter
+) -> list[RunDocument]:
+    if not window:
+        return []
+    vectors = _embed(tools, window, meter)
+    tools.ledger.begin(
+        job.run_id,
+        job.source,
+        {p.version.planned.decision.document_id: p.version.planned.decision.uri for p in window},
+    )
+    events = []
+    with meter.stage("upsert", sum(len(p.new) for p in window)), tools.index.session():
+        for prepared in window:
+            events.append(index_document(job, tools, target, prepared, vectors))
+            tools.progress.advance(detail=prepared.version.planned.decision.uri)
+    return events
+
+
+def _embed(tools: Tools, window: Sequence[Prepared], meter: Meter) -> Vectors:
+    chunks = [chunk for prepared in window for chunk in prepared.new_chunks()]
+    if not chunks:
+        return {}
+    texts = [chunk.embed_text for chunk in chunks]
+    with meter.stage("embed", len(texts)):
+        dense = tools.embedder.embed(texts)
+        lexical = tools.lexical.encode(texts)
+    return {
+        chunk.chunk_id: (vector, sparse)
+        for chunk, vector, sparse in zip(chunks, dense, lexical, strict=True)
+    }
+
+
+def quarantine(
+    job: Job, tools: Tools, target: Target, version: Version, error: DocumentError
+) -> RunDocument:
+    """Record a document's own failure; its last good version, if it has one, stays live."""
+    decision, record, now = version.planned.decision, version.record, tools.clock()
+    before = record.failure if record else None
+    failure = Failure(
+        stage=error.stage,
+        message=error.message,
+        cure=error.cure,
+        raw_hash=version.raw_hash,
+        fingerprint=target.fingerprints.combined,
+        first_at=before.first_at if before else now,
+        last_at=now,
+        attempts=before.attempts + 1 if before else 1,
+    )
+    # A lost snapshot must be fetched again, so nothing may be known of it.
+    validators = Validators() if error.stage == "fetch" else version.validators
+    event = RunDocument(
+        job.run_id,
+        decision.document_id,
+        decision.uri,
+        Action.QUARANTINE.value,
+        Reason.FAILED.value,
+        f"{error.stage}: {error}",
+    )
+    base = record or _never_indexed(job, version, now)
+    tools.ledger.update_document(
+        replace(
+            base,
+            status=DocumentStatus.QUARANTINED,
+            failure=failure,
+            validators=validators,
+            fetch_fingerprint=target.fingerprints.fetch,
+            fetched_raw_hash=version.raw_hash,
+            last_seen=now,
+            missing_since=None,
+            missing_runs=0,
+            last_run_id=job.run_id,
+            reason=Reason.FAILED.value,
+        ),
+        event,
+    )
+    return event
+
+
+def _never_indexed(job: Job, version: Version, now: datetime) -> DocumentRecord:
+    decision = version.planned.decision
+    return DocumentRecord(
+        document_id=decision.document_id,
+        source=job.source,
+        uri=decision.uri,
+        title="",
+        media_type=version.media_type,
+        charset=version.charset,
+        status=DocumentStatus.QUARANTINED,
+        validators=version.validators,
+        fetch_fingerprint="",
+        fetched_raw_hash=version.raw_hash,
+        raw_hash=None,
+        content_hash=None,
+        fingerprints=None,
+        generation=None,
+        sections=0,
+        chunks=0,
+        reason=Reason.FAILED.value,
+        first_seen=now,
+        last_seen=now,
+        fetched_at=version.fetched_at,
+        indexed_at=None,
+    )
+
+
+def _summary(events: Sequence[RunDocument], meter: Meter) -> BatchSummary:
+    chunks = ChunkCounts(
+        sum(e.chunks_added for e in events),
+        sum(e.chunks_kept for e in events),
+        sum(e.chunks_removed for e in events),
+    )
+    documents = Counter(event.action for event in events)
+    return BatchSummary(dict(documents), chunks, dict(meter.work), dict(meter.seconds))

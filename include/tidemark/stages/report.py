@@ -1,0 +1,167 @@
+"""Report: what the run did, from the ledger and from what the stages measured."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
+
+from tidemark.domain.plan import Action, Reason
+from tidemark.domain.records import RunRecord, RunStatus
+from tidemark.domain.summary import ChunkCounts, RunSummary, add_seconds
+from tidemark.ports import Ledger
+from tidemark.stages.audit import AuditFindings, audit, counts_agree
+from tidemark.stages.crawl import CrawlSummary
+from tidemark.stages.job import Job, Tools
+from tidemark.stages.plan import PlanSummary
+from tidemark.stages.process import BatchSummary
+from tidemark.stages.sweep import SweepSummary
+
+ATTENTION = 20
+"""Documents named in a summary; the ledger has them all."""
+
+_NEEDS_ATTENTION = {
+    (Action.KEEP, Reason.QUARANTINED),
+    (Action.KEEP, Reason.UNREACHABLE),
+    (Action.SKIP, Reason.UNREACHABLE),
+    (Action.SKIP, Reason.GONE),
+    (Action.QUARANTINE, Reason.FAILED),
+    (Action.MISS, Reason.MISSING),
+}
+
+
+def begin(job: Job, tools: Tools, trigger: str, note: str = "") -> None:
+    """Write down that the run has begun. A retry of its first step keeps its beginning."""
+    before = tools.ledger.run(job.run_id)
+    started_at = before.started_at if before else tools.clock()
+    tools.ledger.start_run(
+        RunRecord(job.run_id, job.source, trigger, RunStatus.RUNNING, started_at, None, note, None)
+    )
+
+
+def audit_run(job: Job, tools: Tools, generation: int) -> AuditFindings:
+    """The audit of every run: what it touched, exactly, and the source's counts.
+
+    Only when the counts disagree is the whole source compared.
+    """
+    if not counts_agree(tools.ledger, tools.index, generation, job.source):
+        return audit(tools.ledger, tools.index, generation, job.source)
+    touched = (
+        event.document_id
+        for event in tools.ledger.run_events(job.run_id)
+        if event.chunks_added or event.chunks_removed or event.action == Action.METADATA.value
+    )
+    total = AuditFindings()
+    while page := list(islice(touched, 100)):
+        found = audit(tools.ledger, tools.index, generation, job.source, page)
+        total = _added(total, found)
+    return total
+
+
+def _added(a: AuditFindings, b: AuditFindings) -> AuditFindings:
+    return AuditFindings(
+        a.checked + b.checked,
+        a.missing_points + b.missing_points,
+        a.extra_points + b.extra_points,
+        a.stale_payload + b.stale_payload,
+        a.missing_sections + b.missing_sections,
+        a.extra_sections + b.extra_sections,
+        a.documents | b.documents,
+        a.orphans | b.orphans,
+    )
+
+
+def summarise(
+    job: Job,
+    ledger: Ledger,
+    crawled: CrawlSummary,
+    plan: PlanSummary,
+    batches: Iterable[BatchSummary],
+    swept: SweepSummary | None,
+    findings: AuditFindings | None,
+) -> RunSummary:
+    """Add up a run. Documents and chunks come from the ledger, so a retried batch counts once."""
+    seconds: dict[str, float] = {"crawl": crawled.seconds, "plan": plan.seconds}
+    work: Counter[str] = Counter({"fetch": crawled.outcomes.get("fetched", 0)})
+    for batch in batches:
+        seconds = add_seconds(seconds, dict(batch.seconds))
+        work.update(batch.work)
+    if swept is not None:
+        seconds["sweep"] = swept.seconds
+    return replace(
+        from_ledger(job, ledger, plan),
+        seconds=seconds,
+        work={name: work.get(name, 0) for name in ("fetch", "partition", "chunk", "embed")},
+        complete=crawled.complete,
+        problem=crawled.problem,
+        findings={} if findings is None or findings.clean else findings.counts(),
+        dry_run=swept is None,
+    )
+
+
+def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
+    """What happened to each document: the run's events, and the plan for those left unchanged."""
+    documents: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    chunks = ChunkCounts()
+    attention: list[str] = []
+    for event in ledger.run_events(job.run_id):
+        documents[event.action] += 1
+        reasons[event.reason] += 1
+        chunks += ChunkCounts(event.chunks_added, event.chunks_kept, event.chunks_removed)
+        pair = (Action(event.action), Reason(event.reason))
+        if pair in _NEEDS_ATTENTION and len(attention) < ATTENTION:
+            attention.append(f"{event.uri}: {event.action} ({event.reason}) {event.detail}".strip())
+    unchanged = plan.reasons.get(Reason.UNCHANGED.value, 0)
+    if unchanged:
+        documents[Action.KEEP.value] += unchanged
+        reasons[Reason.UNCHANGED.value] += unchanged
+    return RunSummary(
+        source=job.source,
+        run_id=job.run_id,
+        status=RunStatus.SUCCESS.value,
+        documents=dict(documents),
+        reasons=dict(reasons),
+        chunks=chunks,
+        attention=tuple(attention),
+    )
+
+
+def planned_only(job: Job, crawled: CrawlSummary, plan: PlanSummary) -> RunSummary:
+    """The summary of a dry run: the plan, nothing done."""
+    return RunSummary(
+        source=job.source,
+        run_id=job.run_id,
+        status=RunStatus.SUCCESS.value,
+        documents=dict(plan.actions),
+        reasons=dict(plan.reasons),
+        seconds={"crawl": crawled.seconds, "plan": plan.seconds},
+        work={"fetch": crawled.outcomes.get("fetched", 0)},
+        complete=plan.complete,
+        problem=plan.problem,
+        dry_run=True,
+    )
+
+
+def finish(job: Job, tools: Tools, summary: RunSummary) -> None:
+    """Write down how the run ended."""
+    before = tools.ledger.run(job.run_id)
+    now = tools.clock()
+    tools.ledger.finish_run(
+        RunRecord(
+            job.run_id,
+            job.source,
+            before.trigger if before else "",
+            RunStatus(summary.status),
+            before.started_at if before else now,
+            now,
+            before.note if before else "",
+            json.dumps(summary.as_dict(), sort_keys=True),
+        )
+    )
+
+
+def totals(counts: Mapping[str, int]) -> str:
+    """Counts as words, largest first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{count} {name}" for name, count in ordered) or "none"

@@ -1,0 +1,77 @@
+"""One whole run in this process: the same stages as the DAG, without a scheduler."""
+
+from dataclasses import replace
+from uuid import uuid4
+
+from tidemark.domain.records import RunStatus
+from tidemark.domain.summary import RunSummary
+from tidemark.stages.crawl import crawl
+from tidemark.stages.generation import ensure_generation, planned_generation
+from tidemark.stages.job import Job, Tools, embed_fingerprint, target
+from tidemark.stages.plan import PlanSummary, make_plan
+from tidemark.stages.process import process_batch
+from tidemark.stages.report import audit_run, begin, finish, planned_only, summarise
+from tidemark.stages.sweep import sweep
+
+
+def new_run_id(source: str, tools: Tools) -> str:
+    """A run id that sorts by time, unique over sources and machines."""
+    return f"{source}__cli__{tools.clock():%Y%m%dT%H%M%S}__{uuid4().hex[:8]}"
+
+
+def plan_source(job: Job, tools: Tools) -> tuple[RunSummary, PlanSummary]:
+    """Crawl and plan; the index and the documents' rows stay as they are."""
+    crawled = crawl(job, tools)
+    embed = embed_fingerprint(tools.embedder, tools.lexical)
+    generation = planned_generation(tools.ledger, tools.index, job.index_name, embed)
+    plan = make_plan(job, tools, target(job, tools, generation))
+    return planned_only(job, crawled, plan), plan
+
+
+def run_source(job: Job, tools: Tools, trigger: str, note: str = "") -> RunSummary:
+    """Run one source from its crawl to its report, holding the source's lock.
+
+    Raises ``SourceBusyError`` when another run holds it. Any other failure is written down first.
+    """
+    with tools.ledger.lock(job.source):
+        begin(job, tools, trigger, note)
+        try:
+            summary = _stages(job, tools)
+        except BaseException as error:
+            # Also for Ctrl-C: the ledger must not say for ever that the run is running.
+            finish(
+                job,
+                tools,
+                RunSummary(
+                    job.source,
+                    job.run_id,
+                    RunStatus.FAILED.value,
+                    problem=str(error) or type(error).__name__,
+                ),
+            )
+            raise
+        finish(job, tools, summary)
+    return summary
+
+
+def _stages(job: Job, tools: Tools) -> RunSummary:
+    crawled = crawl(job, tools)
+    generation = ensure_generation(
+        tools.ledger, tools.index, job.index_name, tools.embedder, tools.lexical, tools.clock
+    )
+    goal = target(job, tools, generation)
+    plan = make_plan(job, tools, goal)
+    work = sum(plan.actions.get(action, 0) for action in ("add", "update", "restore"))
+    tools.progress.stage("process", work)
+    batches = [process_batch(job, tools, goal, key) for key in plan.batches]
+    swept = sweep(job, tools, generation)
+    findings = audit_run(job, tools, generation)
+    summary = summarise(job, tools.ledger, crawled, plan, batches, swept, findings)
+    if summary.findings:
+        return replace(
+            summary,
+            status=RunStatus.FAILED.value,
+            problem=summary.problem
+            or f"The audit found differences; run `tidemark audit {job.source} --repair`.",
+        )
+    return summary

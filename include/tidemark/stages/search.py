@@ -1,0 +1,108 @@
+"""Search: the chunks nearest to a query, each with the section that a reader or an LLM is given."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from tidemark.domain.errors import PermanentError
+from tidemark.domain.hashing import Canonical
+from tidemark.domain.model import StoredPoint
+from tidemark.ports import Embedder, Ledger, LexicalEncoder, VectorIndex
+from tidemark.stages.generation import current_generation
+from tidemark.stages.job import embed_fingerprint
+
+MODES = ("dense", "lexical", "hybrid")
+EXPANSIONS = ("none", "section")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """One chunk with its parent; ``section`` is None when it was not asked for."""
+
+    chunk: StoredPoint
+    section: StoredPoint | None
+
+    def as_dict(self) -> dict[str, Canonical]:
+        payload = self.chunk.payload
+        result: dict[str, Canonical] = {
+            "score": round(self.chunk.score, 6),
+            "chunk_id": str(self.chunk.point_id),
+            **payload,
+        }
+        if self.section is not None:
+            result["section"] = {"section_id": str(self.section.point_id), **self.section.payload}
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Searcher:
+    """What a search needs."""
+
+    ledger: Ledger
+    index: VectorIndex
+    index_name: str
+    embedder: Embedder
+    lexical: LexicalEncoder
+
+
+def search(
+    tools: Searcher,
+    query: str,
+    k: int = 5,
+    mode: str = "dense",
+    expand: str = "section",
+    where: Mapping[str, str | list[str]] | None = None,
+) -> list[SearchResult]:
+    """Find the ``k`` best chunks, best first.
+
+    Raises ``PermanentError`` when nothing is indexed under the configured model.
+    """
+    generation = _generation(tools)
+    with tools.index.session():
+        hits = _hits(tools, generation, query, k, mode, where)
+        sections = _sections(tools.index, generation, hits) if expand == "section" else {}
+    return [SearchResult(hit, sections.get(_section_id(hit))) for hit in hits]
+
+
+def _generation(tools: Searcher) -> int:
+    embed = embed_fingerprint(tools.embedder, tools.lexical)
+    found = current_generation(tools.ledger, tools.index, tools.index_name, embed)
+    if found is not None:
+        return found
+    if tools.index.live() is None:
+        raise PermanentError(
+            f"The index {tools.index_name!r} is empty.",
+            "Index a source first: `tidemark index --all`.",
+        )
+    raise PermanentError(
+        f"The index {tools.index_name!r} was built with another embedding model.",
+        "Set TIDEMARK_EMBEDDING_MODEL back, or index with the new one: `tidemark index --all`.",
+    )
+
+
+def _hits(
+    tools: Searcher,
+    generation: int,
+    query: str,
+    k: int,
+    mode: str,
+    where: Mapping[str, str | list[str]] | None,
+) -> list[StoredPoint]:
+    if mode == "lexical":
+        return tools.index.search_lexical(generation, tools.lexical.encode_query(query), k, where)
+    vector = tools.embedder.embed([query])[0]
+    if mode == "hybrid":
+        lexical = tools.lexical.encode_query(query)
+        return tools.index.search_hybrid(generation, vector, lexical, k, where)
+    return tools.index.search_dense(generation, vector, k, where)
+
+
+def _sections(
+    index: VectorIndex, generation: int, hits: Sequence[StoredPoint]
+) -> dict[UUID, StoredPoint]:
+    ids = list(dict.fromkeys(_section_id(hit) for hit in hits))
+    return {section.point_id: section for section in index.get_sections(generation, ids)}
+
+
+def _section_id(hit: StoredPoint) -> UUID:
+    return UUID(str(hit.payload["section_id"]))

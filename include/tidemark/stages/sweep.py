@@ -1,0 +1,160 @@
+"""Sweep: remove what is gone, note what was seen and what was missed."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from time import perf_counter
+from uuid import UUID
+
+from tidemark.domain.model import Outcome
+from tidemark.domain.plan import Action, Reason
+from tidemark.domain.records import DocumentRecord, RunDocument, Tombstone, Touch
+from tidemark.stages.codec import Planned
+from tidemark.stages.generation import switch_when_complete
+from tidemark.stages.job import Job, Tools, plan_key
+from tidemark.stages.payloads import read_indexed
+from tidemark.stages.plan import read_plan
+
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSummary:
+    """documents: by action. removed_chunks: points deleted. switched: the generation went live."""
+
+    documents: dict[str, int] = field(default_factory=dict)
+    removed_chunks: int = 0
+    switched: bool = False
+    seconds: float = 0.0
+
+
+def sweep(job: Job, tools: Tools, generation: int) -> SweepSummary:
+    """Carry out the part of the plan that needs no document's bytes. Safe to repeat, safe to kill."""
+    started = perf_counter()
+    documents: Counter[str] = Counter()
+    removed_chunks = 0
+    tools.progress.stage("sweep", None)
+    plan = read_plan(tools.artifacts, plan_key(job.run_id))
+    while page := list(islice(plan, PAGE)):
+        records = tools.ledger.documents_by_id([p.decision.document_id for p in page])
+        _note(job, tools, page, records)
+        for planned in _removals(page):
+            removed = remove(
+                job, tools, planned, records.get(planned.decision.document_id), generation
+            )
+            if removed is not None:
+                documents[Action.REMOVE.value] += 1
+                removed_chunks += removed
+            tools.progress.advance(detail=planned.decision.uri)
+        documents.update(
+            p.decision.action.value for p in page if p.decision.action is not Action.REMOVE
+        )
+    switched = switch_when_complete(job, tools, generation)
+    return SweepSummary(dict(documents), removed_chunks, switched, perf_counter() - started)
+
+
+def _removals(page: Sequence[Planned]) -> Iterator[Planned]:
+    return (p for p in page if p.decision.action is Action.REMOVE)
+
+
+def _note(
+    job: Job, tools: Tools, page: Sequence[Planned], records: dict[UUID, DocumentRecord]
+) -> None:
+    """Write down in bulk what was seen, what was missed, and every reason but "unchanged"."""
+    touches, missed, events = [], [], []
+    for planned in page:
+        decision = planned.decision
+        record = records.get(decision.document_id)
+        if record is not None and decision.action is Action.KEEP and _was_seen(planned):
+            touches.append(_touch(planned, record, tools.source.fingerprint))
+        if record is not None and decision.action is Action.MISS:
+            missed.append(decision.document_id)
+        if decision.reason is not Reason.UNCHANGED and decision.action is not Action.REMOVE:
+            events.append(
+                RunDocument(
+                    job.run_id,
+                    decision.document_id,
+                    decision.uri,
+                    decision.action.value,
+                    decision.reason.value,
+                    decision.detail,
+                    chunks_kept=record.chunks if record else 0,
+                )
+            )
+    now = tools.clock()
+    tools.ledger.touch(job.run_id, now, touches)
+    tools.ledger.miss(job.run_id, now, missed)
+    tools.ledger.record_events(events)
+
+
+def _was_seen(planned: Planned) -> bool:
+    return planned.observed is not None and planned.observed.outcome in (
+        Outcome.FETCHED,
+        Outcome.NOT_MODIFIED,
+    )
+
+
+def _touch(planned: Planned, record: DocumentRecord, fetch_fingerprint: str) -> Touch:
+    observed = planned.observed
+    if observed is None or observed.outcome is Outcome.NOT_MODIFIED:
+        return Touch(
+            record.document_id, record.validators, record.fetch_fingerprint, record.fetched_raw_hash
+        )
+    return Touch(
+        record.document_id,
+        observed.validators,
+        fetch_fingerprint,
+        observed.raw_hash or record.fetched_raw_hash,
+    )
+
+
+def remove(
+    job: Job,
+    tools: Tools,
+    planned: Planned,
+    record: DocumentRecord | None,
+    generation: int,
+) -> int | None:
+    """Remove one document from every generation, then from the ledger; how many points it had.
+
+    None when a later run has seen it: this plan is out of date and decides nothing any more.
+    """
+    decision = planned.decision
+    run = tools.ledger.run(job.run_id)
+    if record is not None and run is not None and record.last_seen > run.started_at:
+        return None
+    removed = 0
+    with tools.index.session():
+        for number in tools.index.generations():
+            held = read_indexed(tools.index, number, decision.document_id)
+            tools.index.delete_points(number, list(held.points))
+            tools.index.delete_sections(number, list(held.sections))
+            removed += len(held.points) if number == generation else 0
+    event = RunDocument(
+        job.run_id,
+        decision.document_id,
+        decision.uri,
+        decision.action.value,
+        decision.reason.value,
+        decision.detail,
+        chunks_removed=removed,
+    )
+    if record is None:
+        tools.ledger.settle([decision.document_id])
+        tools.ledger.record_events([event])
+        return removed
+    tools.ledger.remove_document(
+        Tombstone(
+            record.document_id,
+            record.source,
+            record.uri,
+            record.title,
+            record.raw_hash,
+            tools.clock(),
+            decision.reason.value,
+            job.run_id,
+        ),
+        event,
+    )
+    return removed

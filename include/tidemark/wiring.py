@@ -1,0 +1,223 @@
+"""Wiring: the only place that picks adapters.
+
+Building a `Workshop` opens no connection. Adapters are imported where they are picked, so that a command
+that needs the ledger alone does not pay for a crawler or a tokenizer.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tidemark.declarations import (
+    Declarations,
+    FilesDeclaration,
+    SourceDeclaration,
+    WebsiteDeclaration,
+    load_declarations,
+)
+from tidemark.domain.errors import ConfigurationError
+from tidemark.ports import (
+    ArtifactStore,
+    Embedder,
+    Ledger,
+    LexicalEncoder,
+    Partitioner,
+    Progress,
+    Source,
+    Tokenizer,
+    VectorIndex,
+    quiet,
+)
+from tidemark.settings import PROJECT, Settings
+from tidemark.stages.job import Job, Tools
+from tidemark.stages.search import Searcher
+
+LEDGER_DATABASE = "tidemark"
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """The tools that the settings ask for, each made once."""
+
+    settings: Settings
+
+    @cached_property
+    def declarations(self) -> Declarations:
+        return load_declarations(self.settings.sources_file)
+
+    @cached_property
+    def ledger_url(self) -> str:
+        """Where the ledger is; starts the embedded Postgres when that is where."""
+        if self.settings.ledger_url is not None:
+            return self.settings.ledger_url.get_secret_value()
+        from tidemark.adapters.embedded_postgres import EmbeddedPostgres
+
+        server = EmbeddedPostgres(self.settings.home / "postgres")
+        server.ensure_running()
+        return server.url(LEDGER_DATABASE)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The ledger, its schema checked; the embedded one is brought up to date by itself."""
+        from tidemark.adapters.ledger_migrations import check, upgrade
+        from tidemark.adapters.postgres_ledger import PostgresLedger
+
+        if self.settings.ledger_url is None:
+            upgrade(self.ledger_url)
+        else:
+            check(self.ledger_url)
+        return PostgresLedger(self.ledger_url)
+
+    @cached_property
+    def artifacts(self) -> ArtifactStore:
+        from tidemark.adapters.fsspec_artifacts import FsspecArtifacts
+
+        url = self.settings.artifacts_url or (self.settings.home / "artifacts").as_uri()
+        return FsspecArtifacts(url)
+
+    @cached_property
+    def index(self) -> VectorIndex:
+        if self.settings.qdrant_url is not None:
+            from tidemark.adapters.qdrant_server import QdrantServerIndex
+
+            key = self.settings.qdrant_api_key
+            return QdrantServerIndex(
+                url=self.settings.qdrant_url,
+                api_key=key.get_secret_value() if key else None,
+                name=self.settings.index_name,
+            )
+        from tidemark.adapters.qdrant_edge import QdrantEdgeIndex
+
+        return QdrantEdgeIndex(
+            self.settings.home / "qdrant", self.settings.index_name, self.settings.lock_timeout
+        )
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        from tidemark.adapters.hf_tokenizer import HuggingFaceTokenizer
+
+        return HuggingFaceTokenizer(self.settings.embedding_model)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        from tidemark.adapters.sentence_transformers_embedder import SentenceTransformersEmbedder
+
+        return SentenceTransformersEmbedder(
+            self.settings.embedding_model,
+            batch_size=self.settings.embedding_batch_size,
+            threads=self.settings.embedding_threads or None,
+        )
+
+    @cached_property
+    def lexical(self) -> LexicalEncoder:
+        from tidemark.adapters.lexical import Bm25Encoder
+
+        return Bm25Encoder()
+
+    @cached_property
+    def partitioner(self) -> Partitioner:
+        from tidemark.adapters.unstructured_partitioner import UnstructuredPartitioner
+
+        return UnstructuredPartitioner()
+
+    @cached_property
+    def searcher(self) -> Searcher:
+        return Searcher(
+            self.ledger, self.index, self.settings.index_name, self.embedder, self.lexical
+        )
+
+    def tools(self, declared: SourceDeclaration, progress: Progress | None = None) -> Tools:
+        """Everything that a run over this source works with."""
+        return Tools(
+            ledger=self.ledger,
+            artifacts=self.artifacts,
+            index=self.index,
+            source=self.source(declared),
+            partitioner=self.partitioner,
+            tokenizer=self.tokenizer,
+            embedder=self.embedder,
+            lexical=self.lexical,
+            progress=progress or quiet(),
+        )
+
+    def source(self, declared: SourceDeclaration) -> Source:
+        """A new kind of source is one adapter file and one branch here."""
+        if isinstance(declared, WebsiteDeclaration):
+            from tidemark.adapters.website import WebsiteSource
+            from tidemark.adapters.website_options import WebsiteOptions
+
+            return WebsiteSource(
+                WebsiteOptions(
+                    url=declared.url,
+                    include=declared.include,
+                    exclude=declared.exclude,
+                    max_pages=declared.max_pages,
+                    max_depth=declared.max_depth,
+                    max_bytes=self.settings.max_document_bytes,
+                    concurrency=declared.concurrency,
+                    delay=declared.delay,
+                    timeout=declared.timeout,
+                    user_agent=self.settings.user_agent,
+                    allow_private=declared.allow_private,
+                    headers=tuple(declared.headers.items()),
+                    use_sitemap=declared.use_sitemap,
+                )
+            )
+        if isinstance(declared, FilesDeclaration):
+            from tidemark.adapters.files import FilesOptions, FilesSource
+
+            return FilesSource(
+                FilesOptions(
+                    path=str(PROJECT / declared.path),
+                    include=declared.include,
+                    exclude=declared.exclude,
+                    max_bytes=self.settings.max_document_bytes,
+                )
+            )
+        raise ConfigurationError(
+            f"The source {declared.name!r} is of no known kind.", "Use 'website' or 'files'."
+        )
+
+    def job(
+        self,
+        declared: SourceDeclaration,
+        run_id: str = "",
+        *,
+        force: bool = False,
+        limit: int | None = None,
+    ) -> Job:
+        """What a run over this source is given."""
+        return Job(
+            source=declared.name,
+            run_id=run_id,
+            profile=self.declarations.profile(declared.profile),
+            labels=declared.labels,
+            gone_after=declared.gone_after,
+            index_name=self.settings.index_name,
+            batch_documents=self.settings.batch_documents,
+            batch_bytes=self.settings.batch_bytes,
+            force=force,
+            limit=limit,
+            declared=tuple(
+                name for name, source in self.declarations.sources.items() if source.enabled
+            ),
+        )
+
+
+def adhoc_website(url: str) -> WebsiteDeclaration:
+    """A source for `--url`: named by its host, allowed to be on a private address since it was typed."""
+    host = urlsplit(url).hostname or ""
+    name = _slug(f"url-{host}")
+    return WebsiteDeclaration(name=name, kind="website", url=url, allow_private=True)
+
+
+def adhoc_files(path: Path) -> FilesDeclaration:
+    """A source for `--path`: named by its folder."""
+    folder = path.expanduser().resolve()
+    return FilesDeclaration(name=_slug(f"path-{folder.name}"), kind="files", path=str(folder))
+
+
+def _slug(text: str) -> str:
+    kept = "".join(c if c.isalnum() and c.isascii() else "-" for c in text.lower())
+    return "-".join(part for part in kept.split("-") if part)[:40]

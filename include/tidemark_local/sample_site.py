@@ -1,0 +1,279 @@
+"""Serve the sample website over loopback, as an ordinary web server would.
+
+``python -m tidemark_local.sample_site --port 8931`` for a person; ``SampleSite`` for tests, with
+counters and with failures on demand. Files are read at each request, so an edit shows at once.
+"""
+
+import argparse
+import errno
+import signal
+import socket
+import sys
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from socketserver import TCPServer
+from types import FrameType, TracebackType
+from typing import Any, Self, TextIO
+from urllib.parse import urlsplit
+
+from tidemark.domain.errors import PermanentError, TidemarkError
+from tidemark_local.static_files import Files, Reply
+
+HOST = "127.0.0.1"
+ROOT = Path(__file__).resolve().parent.parent / "samples" / "site"
+IDLE_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What was asked and answered since the start or the last ``reset``.
+
+    requests: all of them, of any status.
+    bodies: answers that carried a file's bytes (status 200, not HEAD).
+    statuses: answers by status code.
+    bodies_by_path: the bodies, by the path asked for, without a query.
+    """
+
+    requests: int
+    bodies: int
+    statuses: Mapping[int, int]
+    bodies_by_path: Mapping[str, int]
+
+
+class SampleSite:
+    """The site, served from a thread of this process while the context is open.
+
+    root: folder to serve, the bundled site when None.
+    port: 0 picks a free one.
+    log: where to write one line a request, nowhere when None.
+
+    ``failures`` maps paths to the status they shall answer with instead, e.g. ``{"/": 503}``.
+    Raises ``PermanentError`` when the folder is missing or the port cannot be had.
+    """
+
+    def __init__(self, root: Path | None = None, port: int = 0, log: TextIO | None = None) -> None:
+        self.root = ROOT if root is None else root
+        self.failures: dict[str, int] = {}
+        self._port = port
+        self._log = log
+        self._lock = threading.Lock()
+        self._statuses: Counter[int] = Counter()
+        self._bodies: Counter[str] = Counter()
+        self._server: _Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        """Address of the home page; known once started, and kept after a stop."""
+        return f"http://{HOST}:{self._port}/"
+
+    @property
+    def counts(self) -> Counts:
+        with self._lock:
+            return Counts(
+                requests=self._statuses.total(),
+                bodies=self._bodies.total(),
+                statuses=dict(self._statuses),
+                bodies_by_path=dict(self._bodies),
+            )
+
+    def reset(self) -> None:
+        """Start counting from nought."""
+        with self._lock:
+            self._statuses.clear()
+            self._bodies.clear()
+
+    def start(self) -> None:
+        """Begin to answer. After a stop it comes back under the same port."""
+        if not self.root.is_dir():
+            raise PermanentError(f"There is no folder {self.root} to serve.", "Check --root.")
+        try:
+            self._server = _Server(self, self._port)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise PermanentError(
+                    f"Port {self._port} on {HOST} is taken.", "Choose another with --port."
+                ) from error
+            raise PermanentError(
+                f"Cannot listen on {HOST}:{self._port}: {error.strerror}.",
+                "Choose another with --port.",
+            ) from error
+        self._port = self._server.server_port
+        # The default poll of 0.5 s would be the time that each stop takes.
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.02,), name="sample-site", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop answering and cut the connections that clients keep open."""
+        if self._server is None or self._thread is None:
+            return
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+        self._server.cut_connections()
+        self._server = self._thread = None
+
+    def answer(self, path: str, headers: Mapping[str, str], origin: str) -> Reply:
+        status = self.failures.get(path)
+        if status is not None:
+            return Reply(HTTPStatus(status), b"<!doctype html><h1>Out of order</h1>\n")
+        return Files(self.root).answer(path, headers, origin)
+
+    def note(self, method: str, path: str, reply: Reply) -> None:
+        with self._lock:
+            self._statuses[reply.status.value] += 1
+            if method == "GET" and reply.status is HTTPStatus.OK:
+                self._bodies[path] += 1
+            if self._log is not None:
+                now = datetime.now(UTC).isoformat(timespec="milliseconds")
+                self._log.write(f"{now} {method} {path} {reply.status.value} {len(reply.body)}\n")
+                self._log.flush()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, site: SampleSite, port: int) -> None:
+        self.site = site
+        self._connections: set[socket.socket] = set()
+        self._connections_lock = threading.Lock()
+        super().__init__((HOST, port), _Handler)
+
+    def server_bind(self) -> None:
+        # HTTPServer's own asks the resolver for this machine's name, which may take seconds.
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = HOST, self.server_address[1]
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        with self._connections_lock:
+            self._connections.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._connections_lock:
+            self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def cut_connections(self) -> None:
+        with self._connections_lock:
+            for connection in self._connections:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError as error:
+                    if error.errno != errno.ENOTCONN:
+                        raise
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no news; anything else is."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    server_version = "SampleSite"
+    timeout = IDLE_SECONDS
+    # Headers and body leave in two writes; with Nagle's algorithm the second would wait for an ACK.
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_HEAD(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        path = urlsplit(self.path).path
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        reply = self.server.site.answer(path, headers, self._origin(headers.get("host", "")))
+        # Counted before it is sent: a client that has the answer must find it counted.
+        self.server.site.note(self.command, path, reply)
+        self.send_response(reply.status)
+        if reply.status is not HTTPStatus.NOT_MODIFIED:
+            self.send_header("Content-Type", reply.media_type)
+            self.send_header("Content-Length", str(len(reply.body)))
+        for name, value in reply.headers:
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(reply.body)
+
+    def _origin(self, host: str) -> str:
+        """The address the client used, where it is one of ours: a Host header may hold anything."""
+        port = self.server.server_port
+        return f"http://{host if host == f'localhost:{port}' else f'{HOST}:{port}'}"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is http.server's
+        """Say nothing on stderr; ``SampleSite`` writes the log."""
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{number} is no port (0 to 65535)")
+    return number
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tidemark_local.sample_site",
+        description="Serve the sample website on 127.0.0.1.",
+    )
+    parser.add_argument("--port", type=_port, required=True, help="0 picks a free one")
+    parser.add_argument("--root", type=Path, default=ROOT, help="folder to serve")
+    parser.add_argument("--lifetime", type=float, help="end by itself after this many seconds")
+    parser.add_argument("--log", type=Path, help="append one line a request to this file")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Serve until SIGINT, SIGTERM or the end of the lifetime; returns the exit status."""
+    arguments = _arguments(argv)
+    ended = threading.Event()
+
+    def end(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signal's shape
+        ended.set()
+
+    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGTERM, end)
+    log: TextIO | None = None
+    try:
+        if arguments.log is not None:
+            log = arguments.log.open("a", encoding="utf-8")
+        with SampleSite(arguments.root, arguments.port, log) as site:
+            sys.stdout.write(f"The sample site is at {site.url}\n")
+            sys.stdout.flush()
+            ended.wait(arguments.lifetime)
+    except (TidemarkError, OSError) as error:
+        sys.stderr.write(f"sample site: {error}\n")
+        return 1
+    finally:
+        if log is not None:
+            log.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import yaml
+from croniter import croniter
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from tidemark.domain.errors import ConfigurationError
@@ -40,11 +42,26 @@ class SourceDeclaration(_Declared):
     retries: Annotated[int, Field(ge=0, le=10)] = 2
     enabled: bool = True
 
+    @property
+    def kind_name(self) -> str:
+        """The kind as it is declared; "undeclared" for what only the ledger knows."""
+        return str(getattr(self, "kind", "undeclared"))
+
     @field_validator("schedule")
     @classmethod
     def _cron(cls, value: str) -> str:
-        if len(value.split()) != 5 and not value.startswith("@"):
-            raise ValueError("a cron expression has five fields, e.g. '0 3 * * *'")
+        # Presets are left out: Airflow gives "@daily" no data interval, which backfills need.
+        if len(value.split()) != 5 or not croniter.is_valid(value):
+            raise ValueError("a cron expression of five fields is expected, e.g. '0 3 * * *'")
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise ValueError("an IANA timezone is expected, e.g. 'Europe/Berlin'") from None
         return value
 
 

@@ -48,8 +48,9 @@ class Known(Protocol):
 class Source(Protocol):
     """A place to crawl."""
 
-    fingerprint: str
-    """Of what decides the bytes fetched; a change makes every item be fetched again."""
+    @property
+    def fingerprint(self) -> str:
+        """Of what decides the bytes fetched; a change makes every item be fetched again."""
 
     def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
         """Yield every item once, with its outcome, then exactly one CrawlEnd.
@@ -63,7 +64,8 @@ class Source(Protocol):
 class Partitioner(Protocol):
     """Bytes to elements, without the furniture around the content."""
 
-    fingerprint: str
+    @property
+    def fingerprint(self) -> str: ...
 
     def partition(self, raw: RawDocument) -> PartitionedDocument:
         """Clean and partition. Raises ``DocumentError`` naming the cure when the bytes are at fault."""
@@ -72,14 +74,17 @@ class Partitioner(Protocol):
 class Tokenizer(Protocol):
     """The embedder's own tokenizer, usable without loading the model."""
 
-    fingerprint: str
-    """Of the vocabulary and its rules."""
+    @property
+    def fingerprint(self) -> str:
+        """Of the vocabulary and its rules."""
 
-    max_tokens: int
-    """What the model reads, with special tokens."""
+    @property
+    def max_tokens(self) -> int:
+        """What the model reads, with special tokens."""
 
-    special_tokens: int
-    """How many of them every text gets."""
+    @property
+    def special_tokens(self) -> int:
+        """How many of them every text gets."""
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text with special tokens, untruncated."""
@@ -91,10 +96,12 @@ class Tokenizer(Protocol):
 class Embedder(Protocol):
     """Texts to dense vectors of length 1."""
 
-    fingerprint: str
-    """Of the model and what shapes its vectors; known without loading the model."""
+    @property
+    def fingerprint(self) -> str:
+        """Of the model and what shapes its vectors; known without loading the model."""
 
-    dimension: int
+    @property
+    def dimension(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         """One vector a text, in order. Raises ``PermanentError`` for a text over the model's limit."""
@@ -103,7 +110,8 @@ class Embedder(Protocol):
 class LexicalEncoder(Protocol):
     """Texts to sparse vectors for keyword search (BM25 weights, IDF applied by the index)."""
 
-    fingerprint: str
+    @property
+    def fingerprint(self) -> str: ...
 
     def encode(self, texts: Sequence[str]) -> list[SparseVector]: ...
 
@@ -213,6 +221,13 @@ class Ledger(Protocol):
         ``SourceBusyError`` at once when it cannot be had.
         """
 
+    def lock_documents(self, document_ids: Sequence[UUID]) -> AbstractContextManager[None]:
+        """Hold the locks of some documents, so that two runs never write one at the same time.
+
+        Waits for them (a run holds each for the seconds it takes to write it); freed by the death of the
+        process that holds them. Not to be nested. Raises ``TransientError`` when it waited too long.
+        """
+
     def documents(self, source: str | None = None) -> Iterator[DocumentRecord]:
         """Stream all documents (of a source), ordered by source, then URI."""
 
@@ -293,6 +308,11 @@ class Ledger(Protocol):
     def count_chunks(self, source: str, generation: int) -> int: ...
 
     def count_sections(self, source: str, generation: int) -> int: ...
+
+    def sources(self) -> list[str]:
+        """Names of all sources that have documents or runs, sorted."""
+
+    def count_quarantined(self, source: str) -> int: ...
 
     def totals(self, source: str | None = None) -> tuple[int, int]:
         """How many documents have an indexed version, and how many chunks they have together."""

@@ -4,6 +4,7 @@ Building a `Workshop` opens no connection. Adapters are imported where they are 
 that needs the ledger alone does not pay for a crawler or a tokenizer.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +17,12 @@ from tidemark.declarations import (
     WebsiteDeclaration,
     load_declarations,
 )
-from tidemark.domain.errors import ConfigurationError
+from tidemark.domain.hashing import digest_text
+from tidemark.domain.model import CrawlEnd, CrawlItem
 from tidemark.ports import (
     ArtifactStore,
     Embedder,
+    Known,
     Ledger,
     LexicalEncoder,
     Partitioner,
@@ -141,6 +144,16 @@ class Workshop:
             progress=progress or quiet(),
         )
 
+    def declared(self, name: str) -> SourceDeclaration:
+        """A declared source, or what is known of one that the ledger alone still knows.
+
+        Raises ``ConfigurationError`` when neither knows the name.
+        """
+        known = name in self.declarations.sources or name in self.declarations.broken
+        if not known and name in self.ledger.sources():
+            return SourceDeclaration(name=name)
+        return self.declarations.source(name)
+
     def source(self, declared: SourceDeclaration) -> Source:
         """A new kind of source is one adapter file and one branch here."""
         if isinstance(declared, WebsiteDeclaration):
@@ -175,9 +188,7 @@ class Workshop:
                     max_bytes=self.settings.max_document_bytes,
                 )
             )
-        raise ConfigurationError(
-            f"The source {declared.name!r} is of no known kind.", "Use 'website' or 'files'."
-        )
+        return _Undeclared()
 
     def job(
         self,
@@ -205,19 +216,35 @@ class Workshop:
         )
 
 
+class _Undeclared:
+    """A source that the ledger knows and no one declares: it can be audited, not crawled."""
+
+    fingerprint = ""
+
+    def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
+        yield CrawlEnd(
+            complete=False, authoritative=False, problem="The source is not declared any more."
+        )
+
+
 def adhoc_website(url: str) -> WebsiteDeclaration:
-    """A source for `--url`: named by its host, allowed to be on a private address since it was typed."""
+    """A source for `--url`; allowed to be on a private address, since a person typed it."""
     host = urlsplit(url).hostname or ""
-    name = _slug(f"url-{host}")
-    return WebsiteDeclaration(name=name, kind="website", url=url, allow_private=True)
+    return WebsiteDeclaration(
+        name=_adhoc_name("url", host, url), kind="website", url=url, allow_private=True
+    )
 
 
 def adhoc_files(path: Path) -> FilesDeclaration:
-    """A source for `--path`: named by its folder."""
+    """A source for `--path`."""
     folder = path.expanduser().resolve()
-    return FilesDeclaration(name=_slug(f"path-{folder.name}"), kind="files", path=str(folder))
+    return FilesDeclaration(
+        name=_adhoc_name("path", folder.name, str(folder)), kind="files", path=str(folder)
+    )
 
 
-def _slug(text: str) -> str:
-    kept = "".join(c if c.isalnum() and c.isascii() else "-" for c in text.lower())
-    return "-".join(part for part in kept.split("-") if part)[:40]
+def _adhoc_name(kind: str, label: str, location: str) -> str:
+    """A name that a person recognises and that two locations never share."""
+    kept = "".join(c if c.isalnum() and c.isascii() else "-" for c in label.lower())
+    words = "-".join(part for part in kept.split("-") if part)[:24]
+    return f"{kind}-{words}-{digest_text(location)[:8]}"

@@ -113,7 +113,9 @@ def render(page: Page, listed: list[Page], template: Template) -> str:
         built=f'<time datetime="{BUILT_ON}">{_spelt(BUILT_ON)}</time>',
     )
     folder = posixpath.dirname(f"/{page.name}")
-    return LOCAL_LINK.sub(lambda link: f'{link["name"]}="{_relative(link["target"], folder)}"', html)
+    return LOCAL_LINK.sub(
+        lambda link: f'{link["name"]}="{_relative(link["target"], folder)}"', html
+    )
 
 
 def _spelt(day: date) -> str:

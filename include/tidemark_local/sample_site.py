@@ -253,7 +253,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _arguments(argv)
     ended = threading.Event()
 
-    def end(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signal's shape
+    def end(signum: int, frame: FrameType | None) -> None:
         ended.set()
 
     signal.signal(signal.SIGINT, end)

@@ -112,14 +112,16 @@ class EdgeFolder:
             except Timeout:
                 if timeout > PATIENCE:
                     log.info(
-                        "Waiting for %s, which has the index in %s open", self._holder(), self.folder
+                        "Waiting for %s, which has the index in %s open",
+                        self._holder(),
+                        self.folder,
                     )
                 lock.acquire(timeout=max(0.0, timeout - (time.monotonic() - started)))
         except Timeout as error:
             raise TransientError(
                 f"The index in {self.folder} was held by {self._holder()} for {timeout:g} s.",
                 "Let it finish, or end it if it hangs, then try again; "
-                "a Qdrant server (TIDEMARK_QDRANT_URL) has no such limit.",
+                "a Qdrant server serves many at once.",
             ) from error
         except OSError as error:
             raise TransientError(

@@ -61,7 +61,9 @@ CONTENTS = re.compile(
     r"|jump to( section)?|quick links",
     re.IGNORECASE,
 )
-PERMALINK_TEXT = frozenset({"", "¶", "#", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "\u200b"})
+PERMALINK_TEXT = frozenset(
+    {"", "¶", "#", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "\u200b"}
+)
 BACKLINK_TEXT = frozenset({"↩", "↩︎", "↑", "↵", "⏎", "^", "↩️", "⤴"})
 
 _WORDS = re.compile(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+")
@@ -126,6 +128,11 @@ def is_callout(element: etree._Element) -> bool:
     if element.find("./p[@class='sidebar-title']") is not None:  # the sidebar of reStructuredText
         return True
     return bool(words_of(element.get("class") or "") & CALLOUTS)
+
+
+def lists_the_contents(element: etree._Element) -> bool:
+    """Whether it is named a table of contents, of this page or of the pages below it."""
+    return any(words_of(value) & {"toc", "contents", "localtoc"} for value in _names(element))
 
 
 def strong_words(element: etree._Element) -> bool:

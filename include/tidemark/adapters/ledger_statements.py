@@ -17,6 +17,7 @@ from sqlalchemy import (
     case,
     column,
     delete,
+    exists,
     func,
     literal_column,
     not_,
@@ -123,6 +124,7 @@ def _delete_by(table: Table, key: str) -> Delete:
 UPSERT_SECTIONS = _bulk_upsert(tables.section)
 UPSERT_CHUNKS = _bulk_upsert(tables.chunk)
 UPSERT_EVENTS = _bulk_upsert(tables.run_document, stamp="recorded_at")
+UPSERT_IN_FLIGHT = _bulk_upsert(tables.in_flight, stamp="begun_at")
 UPSERT_TOMBSTONES = _bulk_upsert(tables.tombstone)
 UPSERT_RUNS = _bulk_upsert(tables.run)
 UPSERT_GENERATIONS = _bulk_upsert(tables.generation)
@@ -130,6 +132,7 @@ UPSERT_GENERATIONS = _bulk_upsert(tables.generation)
 DELETE_DOCUMENTS = _delete_by(document, "document_id")
 DELETE_SECTIONS = _delete_by(tables.section, "section_id")
 DELETE_CHUNKS = _delete_by(tables.chunk, "point_id")
+DELETE_IN_FLIGHT = _delete_by(tables.in_flight, "document_id")
 DELETE_TOMBSTONES = _delete_by(tables.tombstone, "document_id")
 
 SECTIONS = (
@@ -141,6 +144,15 @@ CHUNKS = (
     select(tables.chunk)
     .where(tables.chunk.c.document_id == bindparam("document", type_=Uuid()))
     .order_by(tables.chunk.c.chunk_index)
+)
+
+SOURCES = (
+    select(tables.source.c.name)
+    .where(
+        exists().where(document.c.source == tables.source.c.name)
+        | exists().where(tables.run.c.source == tables.source.c.name)
+    )
+    .order_by(tables.source.c.name)
 )
 
 TOUCH = _touch()

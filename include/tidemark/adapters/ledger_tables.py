@@ -1,6 +1,8 @@
 """The ledger's tables, as SQLAlchemy Core metadata.
 
 Text that is sorted by has the "C" collation, so every server orders it by code point, as Python does.
+An address may be longer than an index entry: exact look-ups go through hash indexes, and an order through
+an index on the address's beginning (``BY_URI``), within which the server sorts.
 A document's removal deletes its sections and chunks by cascade; what remains is its tombstone and events.
 """
 
@@ -26,6 +28,7 @@ from sqlalchemy import (
     TypeDecorator,
     Uuid,
     func,
+    literal_column,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
@@ -62,6 +65,9 @@ class UtcDateTime(TypeDecorator[datetime]):
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         return None if value is None else value.astimezone(UTC)
 
+
+BY_URI = literal_column("left(uri, 500)", Text(collation="C"))
+"""Sort by this, then by ``uri``, to read in the order of addresses without sorting a whole table."""
 
 metadata = MetaData(
     naming_convention={
@@ -110,7 +116,7 @@ document = Table(
     metadata,
     Column("document_id", Uuid, primary_key=True),
     _to_source(),
-    _required("uri", _sorted_text(), index=True),
+    _required("uri", _sorted_text()),
     _required("title", DisplayText),
     _required("media_type", DisplayText),
     Column("charset", DisplayText),
@@ -141,7 +147,8 @@ document = Table(
         ),
         name="fingerprints",
     ),
-    Index(None, "source", "uri", unique=True),
+    Index("document_source_uri_idx", "source", BY_URI),
+    Index(None, "uri", postgresql_using="hash"),
 )
 
 section = Table(
@@ -168,18 +175,31 @@ chunk = Table(
     _required("token_count", Integer),
 )
 
+in_flight = Table(
+    "in_flight",
+    metadata,
+    # No foreign key: a document is noted here before its own row exists.
+    Column("document_id", Uuid, primary_key=True),
+    _to_source(),
+    _required("uri", _sorted_text()),
+    _required("run_id", _sorted_text()),
+    _required("begun_at", UtcDateTime, server_default=func.now()),
+    Index(None, "source"),
+)
+
 tombstone = Table(
     "tombstone",
     metadata,
     Column("document_id", Uuid, primary_key=True),
     _to_source(),
-    _required("uri", _sorted_text(), index=True),
+    _required("uri", _sorted_text()),
     _required("title", DisplayText),
     Column("raw_hash", Text),
     _required("removed_at", UtcDateTime),
     _required("reason", Text),
     _required("run_id", _sorted_text()),
     Index(None, "source"),
+    Index(None, "uri", postgresql_using="hash"),
 )
 
 run = Table(
@@ -212,7 +232,7 @@ run_document = Table(
     _required("chunks_kept", Integer),
     _required("chunks_removed", Integer),
     _required("recorded_at", UtcDateTime, server_default=func.clock_timestamp()),
-    Index(None, "run_id", "uri"),
+    Index("run_document_run_id_uri_idx", "run_id", BY_URI),
     Index(None, "document_id", "recorded_at"),
 )
 

@@ -39,7 +39,9 @@ class Bm25Encoder:
             {
                 "language": language,
                 "average_tokens": average_tokens,
-                "probe": [[i, round(v, 6)] for i, v in zip(probe.indices, probe.values, strict=True)],
+                "probe": [
+                    [i, round(v, 6)] for i, v in zip(probe.indices, probe.values, strict=True)
+                ],
             },
         )
 

@@ -37,11 +37,15 @@ _VAGUE = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-
 """What servers say when they do not know: the suffix knows better."""
 
 _NEVER_DOCUMENTS = frozenset(
-    ".png .jpg .jpeg .gif .svg .webp .avif .ico .bmp .tif .tiff .css .js .mjs .map .json .xml .rss "
-    ".atom .woff .woff2 .ttf .otf .eot .zip .gz .tgz .bz2 .xz .zst .7z .rar .tar .whl .jar .exe .dmg "
-    ".pkg .deb .rpm .msi .apk .iso .bin .mp3 .mp4 .m4a .m4v .webm .ogg .oga .ogv .wav .flac .avi .mov "
-    ".mkv .wasm .inv .ics .sig .asc .sha256 .md5".split()
-)
+    {
+        ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".ico", ".bmp", ".tif", ".tiff",
+        ".css", ".js", ".mjs", ".map", ".wasm", ".json", ".xml", ".rss", ".atom", ".inv", ".ics",
+        ".woff", ".woff2", ".ttf", ".otf", ".eot",
+        ".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".whl", ".jar",
+        ".exe", ".dmg", ".pkg", ".deb", ".rpm", ".msi", ".apk", ".iso", ".bin", ".sig", ".asc", ".sha256", ".md5",
+        ".mp3", ".mp4", ".m4a", ".m4v", ".webm", ".ogg", ".oga", ".ogv", ".wav", ".flac", ".avi", ".mov", ".mkv",
+    }
+)  # fmt: skip
 
 
 def suffix_of(uri: str) -> str:

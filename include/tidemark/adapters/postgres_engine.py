@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Executable, Row, create_engine, exc, make_url
+from sqlalchemy import Connection, Engine, Executable, NullPool, Row, create_engine, exc, make_url
 from sqlalchemy.engine import URL
 
 from tidemark.domain.errors import (
@@ -59,6 +59,8 @@ def database_engine(url: str | URL, **options: Any) -> Engine:
         postgres_url(url),
         # Statements carry whole documents' titles; an error need not repeat them.
         hide_parameters=True,
+        # It would look for an extension that is not used, once per connection.
+        use_native_hstore=False,
         connect_args={"connect_timeout": CONNECT_SECONDS, **keepalive},
         **(options or defaults),
     )
@@ -127,6 +129,8 @@ class Database:
         self._engine = target if isinstance(target, Engine) else database_engine(target)
         self._pid = os.getpid()
         self.url = self._engine.url
+        self.unpooled = database_engine(self.url, poolclass=NullPool)
+        """For connections that are somebody's own; nothing is kept of it between them."""
 
     @property
     def engine(self) -> Engine:

@@ -12,12 +12,13 @@ from sqlalchemy.engine import URL
 from tidemark.adapters import ledger_rows as rows
 from tidemark.adapters import ledger_statements as sql
 from tidemark.adapters import ledger_tables as tables
-from tidemark.adapters.ledger_tables import document, run_document
+from tidemark.adapters.ledger_tables import BY_URI, document, run_document
 from tidemark.adapters.postgres_engine import Database
-from tidemark.adapters.postgres_lock import source_lock
+from tidemark.adapters.postgres_lock import document_locks, source_lock
 from tidemark.domain.records import (
     ChunkRecord,
     DocumentRecord,
+    DocumentStatus,
     GenerationRecord,
     RunDocument,
     RunRecord,
@@ -37,10 +38,12 @@ class PostgresLedger:
 
     target: the database's URL, or an engine of it. Nothing is opened before the first call, and a
     ledger may be used on both sides of a fork.
+    lock_seconds: how long ``lock_documents`` waits.
     """
 
-    def __init__(self, target: Engine | URL | str) -> None:
+    def __init__(self, target: Engine | URL | str, *, lock_seconds: float = 300.0) -> None:
         self._database = Database(target)
+        self._lock_seconds = lock_seconds
 
     def close(self) -> None:
         """Close this process's pooled connections."""
@@ -49,10 +52,13 @@ class PostgresLedger:
     def lock(self, source: str, *, shared: bool = False) -> AbstractContextManager[None]:
         return source_lock(self._database, source, shared=shared)
 
+    def lock_documents(self, document_ids: Sequence[UUID]) -> AbstractContextManager[None]:
+        return document_locks(self._database, document_ids, wait_seconds=self._lock_seconds)
+
     # Documents
 
     def documents(self, source: str | None = None) -> Iterator[DocumentRecord]:
-        query = select(document).order_by(document.c.source, document.c.uri)
+        query = select(document).order_by(document.c.source, BY_URI, document.c.uri)
         if source is not None:
             query = query.where(document.c.source == source)
         return map(rows.document_record, self._database.stream(query))
@@ -94,6 +100,24 @@ class PostgresLedger:
 
     # One document's changes, each in one transaction
 
+    def begin(self, run_id: str, source: str, documents: Mapping[UUID, str]) -> None:
+        notes = [
+            {"document_id": key, "source": source, "uri": uri, "run_id": run_id}
+            for key, uri in documents.items()
+        ]
+        with self._database.transaction() as connection:
+            sql.ensure_source(connection, source)
+            sql.upsert(connection, sql.UPSERT_IN_FLIGHT, notes)
+
+    def in_flight(self, source: str) -> dict[UUID, str]:
+        note = tables.in_flight
+        query = select(note.c.document_id, note.c.uri).where(note.c.source == source)
+        return {row.document_id: row.uri for row in self._database.rows(query)}
+
+    def settle(self, document_ids: Sequence[UUID]) -> None:
+        with self._database.transaction() as connection:
+            sql.remove(connection, sql.DELETE_IN_FLIGHT, document_ids)
+
     def commit_document(
         self,
         record: DocumentRecord,
@@ -117,6 +141,7 @@ class PostgresLedger:
             gone = {r.section_id for r in old_sections} - section_rows.keys()
             sql.remove(connection, sql.DELETE_SECTIONS, gone)
             sql.remove(connection, sql.DELETE_TOMBSTONES, [key])
+            sql.remove(connection, sql.DELETE_IN_FLIGHT, [key])
 
     def update_document(self, record: DocumentRecord, event: RunDocument) -> None:
         with self._database.transaction() as connection:
@@ -126,6 +151,7 @@ class PostgresLedger:
         with self._database.transaction() as connection:
             sql.ensure_source(connection, tombstone.source)
             sql.remove(connection, sql.DELETE_DOCUMENTS, [tombstone.document_id])
+            sql.remove(connection, sql.DELETE_IN_FLIGHT, [tombstone.document_id])
             sql.upsert(connection, sql.UPSERT_TOMBSTONES, [rows.tombstone_values(tombstone)])
             sql.upsert(connection, sql.UPSERT_EVENTS, [rows.event_values(event)])
 
@@ -190,7 +216,7 @@ class PostgresLedger:
         query = (
             select(run_document)
             .where(run_document.c.run_id == run_id)
-            .order_by(run_document.c.uri, run_document.c.document_id)
+            .order_by(BY_URI, run_document.c.uri, run_document.c.document_id)
         )
         return map(rows.event_record, self._database.stream(query))
 
@@ -202,14 +228,21 @@ class PostgresLedger:
     def count_sections(self, source: str, generation: int) -> int:
         return self._count_of(tables.section, source, generation)
 
+    def sources(self) -> list[str]:
+        return [row.name for row in self._database.rows(sql.SOURCES)]
+
+    def count_quarantined(self, source: str) -> int:
+        quarantined = document.c.status == DocumentStatus.QUARANTINED.value
+        return self._number(select(func.count()).where(document.c.source == source, quarantined))
+
     def totals(self, source: str | None = None) -> tuple[int, int]:
-        query = select(func.count(), func.coalesce(func.sum(document.c.chunks), 0)).where(
-            document.c.raw_hash.is_not(None)
-        )
+        query: Select[Any] = select(
+            func.count(), func.coalesce(func.sum(document.c.chunks), 0)
+        ).where(document.c.raw_hash.is_not(None))
         if source is not None:
             query = query.where(document.c.source == source)
-        counted = self._database.rows(query)[0]
-        return int(counted[0]), int(counted[1])
+        documents, chunks = tuple(self._database.rows(query)[0])
+        return int(documents), int(chunks)
 
     def generations(self, index_name: str) -> list[GenerationRecord]:
         generation = tables.generation

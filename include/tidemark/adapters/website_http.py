@@ -40,7 +40,7 @@ class Response:
     """What came back.
 
     headers: names in lower case.
-    body: decoded; None when it was not asked for, or refused for the reason in ``refused``.
+    body: decoded; None when it was left, or refused because it ``refused`` ("is larger than ...").
     """
 
     status: int
@@ -154,7 +154,7 @@ class Fetcher:
                 limit = self._options.max_bytes if max_bytes is None else max_bytes
                 raw = self._read(url, answer, limit)
         except TooLargeError:
-            return Response(answer.status_code, told, refused=f"larger than {limit:,} bytes")
+            return Response(answer.status_code, told, refused=f"is larger than {limit:,} bytes")
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.DecodingError) as error:
             raise PermanentError(f"{url} cannot be asked for ({type(error).__name__}).") from error
         except httpx.HTTPError as error:
@@ -167,7 +167,7 @@ class Fetcher:
         try:
             body = decode_body(raw, told.get("content-encoding", ""), limit)
         except TooLargeError:
-            return Response(status, told, refused=f"larger than {limit:,} bytes")
+            return Response(status, told, refused=f"is larger than {limit:,} bytes")
         except BrokenEncodingError as error:
             raise TransientError(f"{url} sent a broken answer: {error}") from error
         return Response(status, told, body)

@@ -66,16 +66,27 @@ class WebsiteOptions:
                     f"The start page {start!r} is no http(s) URL.",
                     "Write it like https://example.org/docs/.",
                 )
-        for name, minimum in (
-            ("max_pages", 1), ("max_bytes", 1), ("concurrency", 1), ("delay", 0), ("retries", 0),
-            ("backoff", 0),
-        ):  # fmt: skip
+        self._check_numbers()
+        self._check_headers()
+
+    def _check_numbers(self) -> None:
+        minimums = {
+            "max_pages": 1,
+            "max_bytes": 1,
+            "concurrency": 1,
+            "delay": 0,
+            "retries": 0,
+            "backoff": 0,
+        }
+        for name, minimum in minimums.items():
             if getattr(self, name) < minimum:
                 raise ConfigurationError(
                     f"{name} is {getattr(self, name)}.", f"It must be {minimum} or more."
                 )
         if self.timeout <= 0:
             raise ConfigurationError(f"timeout is {self.timeout}.", "It must be more than 0.")
+
+    def _check_headers(self) -> None:
         if not self.user_agent.strip() or not _is_header_text(self.agent_header):
             raise ConfigurationError(
                 "user_agent or contact is no plain text.", "Write it like Tidemark."

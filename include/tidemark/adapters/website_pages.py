@@ -6,16 +6,22 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from tidemark.domain.urls import canonical_url
+from tidemark.domain.urls import Resolver, canonical_url
 
 _REFRESH = re.compile(r"\s*(\d+)(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?(.*?)[\"']?\s*", re.I)
 _AT_ONCE_SECONDS = 1
+_RULES_WITH_VALUES = frozenset(
+    {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Directives:
     noindex: bool = False
     nofollow: bool = False
+
+
+NO_DIRECTIVES = Directives()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +32,15 @@ class PageFacts:
     canonical: the canonical URL that ``rel=canonical`` or an immediate refresh names, if another.
     """
 
-    links: tuple[str, ...]
-    canonical: str | None
-    directives: Directives
+    links: tuple[str, ...] = ()
+    canonical: str | None = None
+    directives: Directives = NO_DIRECTIVES
 
 
 def read_page(content: bytes, charset: str | None, url: str, robot: str) -> PageFacts:
     """Read an HTML page that was answered under ``url``; never raises for broken markup."""
     tree = _parsed(content, charset)
-    base = _base(tree, url)
+    base = Resolver(_base(tree, url))
     directives = _meta_directives(tree, robot)
     links = () if directives.nofollow else tuple(dict.fromkeys(_links(tree, base)))
     return PageFacts(links, _canonical(tree, base, url), directives)
@@ -48,10 +54,11 @@ def header_directives(value: str, robot: str) -> Directives:
         name, colon, rest = part.partition(":")
         # "unavailable_after: ..." is a rule with a value; any other "word:" names a robot, and what
         # follows is for that one.
-        if colon and name.strip() != "unavailable_after":
-            addressee, part = name.strip(), rest  # noqa: PLW2901
+        named = colon and name.strip() not in _RULES_WITH_VALUES
+        if named:
+            addressee = name.strip()
         if addressee in {"", robot.lower()}:
-            rules.add(part.strip())
+            rules.add((rest if named else part).strip())
     return _directives(rules)
 
 
@@ -87,27 +94,33 @@ def _meta_directives(tree: LexborHTMLParser, robot: str) -> Directives:
     return _directives(rules)
 
 
-def _links(tree: LexborHTMLParser, base: str) -> Iterator[str]:
-    for node in tree.css("a[href], area[href], link[rel][href], frame[src], iframe[src]"):
-        words = _attribute(node, "rel").lower().split()
-        if node.tag == "link" and not {"next", "prev"} & set(words):
+def _links(tree: LexborHTMLParser, resolve: Resolver) -> Iterator[str]:
+    references: dict[str, None] = {}
+    for node in tree.css("a[href], area[href], link[rel][href], frame[src]"):
+        attributes = node.attributes
+        words = (attributes.get("rel") or "").lower().split()
+        if "nofollow" in words or (node.tag == "link" and not {"next", "prev"} & set(words)):
             continue
-        if "nofollow" in words:
-            continue
-        target = canonical_url(_attribute(node, "href") or _attribute(node, "src"), base)
+        reference = (attributes.get("href") or attributes.get("src") or "").partition("#")[0]
+        references[reference.strip()] = None
+    references.pop("", None)
+    for reference in references:
+        target = resolve(reference)
         if target is not None:
             yield target
 
 
-def _canonical(tree: LexborHTMLParser, base: str, url: str) -> str | None:
+def _canonical(tree: LexborHTMLParser, resolve: Resolver, url: str) -> str | None:
     for node in tree.css("meta[http-equiv][content]"):
         if _attribute(node, "http-equiv").lower() == "refresh":
             match = _REFRESH.fullmatch(_attribute(node, "content"))
             if match and int(match[1]) <= _AT_ONCE_SECONDS and match[2]:
-                target = canonical_url(match[2], base)
-                return target if target != canonical_url(url) else None
+                return _unless_same(resolve(match[2]), url)
     for node in tree.css("link[rel][href]"):
         if "canonical" in _attribute(node, "rel").lower().split():
-            target = canonical_url(_attribute(node, "href"), base)
-            return target if target != canonical_url(url) else None
+            return _unless_same(resolve(_attribute(node, "href")), url)
     return None
+
+
+def _unless_same(target: str | None, url: str) -> str | None:
+    return target if target != canonical_url(url) else None

@@ -84,4 +84,4 @@ def retry_after(value: str | None, now: datetime | None = None) -> float | None:
 def backoff(attempt: int, base: float) -> float:
     """Seconds before retry ``attempt`` (from 0): doubled each time, with jitter, bounded."""
     spread = 0.75 + random.random() / 2  # noqa: S311 - spreads load, guards nothing
-    return min(_MAX_BACKOFF, base * 2**attempt) * spread
+    return min(_MAX_BACKOFF, base * 2.0**attempt) * spread

@@ -1,10 +1,10 @@
 """robots.txt, as RFC 9309 has it: the longest match wins, and silence is not consent.
 
-    answer to /robots.txt             means
-    --------------------------------  ------------------------------------------------
-    200                               what it says (its first 500 KiB)
-    other 4xx, a redirect elsewhere   everything is allowed
-    429, 5xx, no answer               nothing is allowed: the site cannot be crawled now
+answer to /robots.txt             means
+--------------------------------  ------------------------------------------------
+200                               what it says (its first 500 KiB)
+other 4xx, a redirect elsewhere   everything is allowed
+429, 5xx, no answer               nothing is allowed: the site cannot be crawled now
 """
 
 import threading
@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 from protego import Protego
 
-from tidemark.adapters.website_http import Fetcher, read_success
+from tidemark.adapters.website_http import Fetcher
 from tidemark.domain.errors import PermanentError, TransientError
 from tidemark.domain.urls import canonical_url, origin_of
 
-MAX_BYTES = 512_000
+_READ_BYTES = 512_000
+_MAX_ANSWER_BYTES = 20_000_000
 _MAX_REDIRECTS = 5
 
 
@@ -61,11 +62,13 @@ class Robots:
         url = f"{origin}/robots.txt"
         for _ in range(_MAX_REDIRECTS + 1):
             try:
-                response = self._fetcher.get(url, wants=read_success, max_bytes=None)
+                response = self._fetcher.get(url, max_bytes=_MAX_ANSWER_BYTES)
             except (TransientError, PermanentError) as error:
                 return Rules(problem=f"The site does not tell what may be crawled: {error}")
             if response.status == 200:
-                return self._parsed(origin, response.body or b"")
+                if response.body is None:
+                    return Rules(problem=f"{url} {response.refused}.")
+                return self._parsed(origin, response.body)
             location = response.headers.get("location")
             target = canonical_url(location, url) if location else None
             if response.status not in {301, 302, 303, 307, 308} or target is None:
@@ -74,7 +77,7 @@ class Robots:
         return Rules()
 
     def _parsed(self, origin: str, body: bytes) -> Rules:
-        rules = Protego.parse(body[:MAX_BYTES].decode("utf-8-sig", "replace"))
+        rules = Protego.parse(body[:_READ_BYTES].decode("utf-8-sig", "replace"))
         delay = rules.crawl_delay(self._name)
         if delay:
             self._fetcher.gate(origin).slow_down(float(delay))

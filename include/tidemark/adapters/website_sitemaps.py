@@ -1,5 +1,6 @@
 """Sitemaps: plain, compressed, and indexes of them."""
 
+import re
 import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,13 +10,14 @@ from lxml import etree
 from tidemark.adapters.website_decode import BrokenEncodingError, TooLargeError, gunzip
 from tidemark.adapters.website_http import Fetcher
 from tidemark.domain.errors import PermanentError, TransientError
-from tidemark.domain.urls import canonical_url, origin_of
+from tidemark.domain.urls import canonical_url, site_of
 
 MAX_BYTES = 50 * 1024 * 1024
 """Decoded, as the sitemap protocol has it."""
 MAX_FILES = 1_000
 _MAX_REDIRECTS = 5
 _STEP_BYTES = 65_536
+_END = re.compile(rb"</(?:\w+:)?(?:urlset|sitemapindex)\s*>")
 
 
 class Listed(NamedTuple):
@@ -43,7 +45,7 @@ class SitemapReader:
         while waiting:
             url, promised = waiting.pop(0)
             canonical = canonical_url(url, origin)
-            if canonical is None or canonical in read or origin_of(canonical) != origin:
+            if canonical is None or canonical in read or site_of(canonical) != site_of(origin):
                 continue
             if len(read) == MAX_FILES:
                 self.problems.append(f"There are more than {MAX_FILES:,} sitemaps.")
@@ -63,7 +65,7 @@ class SitemapReader:
             if body.startswith(b"\x1f\x8b"):
                 body = gunzip(body, MAX_BYTES)
             yield from listed_in(body)
-        except (TooLargeError, BrokenEncodingError, zlib.error, etree.XMLSyntaxError):
+        except (TooLargeError, BrokenEncodingError, zlib.error):
             # A guess that meets an HTML page is a site without a sitemap.
             if promised or b"<urlset" in body[:4096] or b"<sitemapindex" in body[:4096]:
                 self.problems.append(f"The sitemap {url} cannot be read to its end.")
@@ -78,11 +80,11 @@ class SitemapReader:
                 return None
             if response.status == 200:
                 if response.refused:
-                    self.problems.append(f"The sitemap {url} is {response.refused}.")
+                    self.problems.append(f"The sitemap {url} {response.refused}.")
                 return response.body
             target = canonical_url(response.headers.get("location", ""), url)
             redirected = response.status in {301, 302, 303, 307, 308} and target is not None
-            if not redirected or target is None or origin_of(target) != origin_of(url):
+            if not redirected or target is None or site_of(target) != site_of(url):
                 break
             url = target
         if promised:
@@ -93,32 +95,47 @@ class SitemapReader:
 def listed_in(body: bytes) -> Iterator[Listed]:
     """Stream the locations in a sitemap or an index, whatever its namespace.
 
-    Raises ``etree.XMLSyntaxError`` where it breaks off, after the locations before that.
+    A stray "&" or the like is forgiven. Raises ``BrokenEncodingError`` when the end is missing, after the
+    locations before that.
     """
     # Entities stay unresolved and nothing is loaded: a sitemap is a stranger's XML.
     parser = etree.XMLPullParser(
-        events=("end",), resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
+        events=("end",),
+        recover=True,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
     )
-    for start in range(0, len(body), _STEP_BYTES):
-        parser.feed(body[start : start + _STEP_BYTES])
-        yield from _drained(parser)
-    parser.close()
+    try:
+        for start in range(0, len(body), _STEP_BYTES):
+            parser.feed(body[start : start + _STEP_BYTES])
+            yield from _drained(parser)
+        parser.close()
+    except etree.XMLSyntaxError as error:
+        raise BrokenEncodingError("it is no XML") from error
     yield from _drained(parser)
+    if not _END.search(body[-256:]):
+        raise BrokenEncodingError("it ends too early")
 
 
 def _drained(parser: etree.XMLPullParser) -> Iterator[Listed]:
     for _, element in parser.read_events():
-        kind = etree.QName(element).localname
-        if kind in {"url", "sitemap"}:
-            location = next(
-                (e.text for e in element if isinstance(e.tag, str) and e.tag.endswith("}loc")
-                 or e.tag == "loc"),
-                None,
-            )  # fmt: skip
-            if location and location.strip():
-                yield Listed(location.strip(), kind == "sitemap")
-            # Freed at once, with the elements before it: memory stays flat over 50,000 entries.
-            parent = element.getparent()
-            element.clear()
-            if parent is not None:
-                del parent[: parent.index(element)]
+        if element is None or isinstance(element, tuple):
+            continue
+        kind = _local_name(element)
+        if kind not in {"url", "sitemap"}:
+            continue
+        for child in element:
+            if _local_name(child) == "loc" and child.text and child.text.strip():
+                yield Listed(child.text.strip(), kind == "sitemap")
+        # Freed at once, with the elements before it: memory stays flat over 50,000 entries.
+        parent = element.getparent()
+        element.clear()
+        if parent is not None:
+            del parent[: parent.index(element)]
+
+
+def _local_name(element: "etree._Element") -> str:
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""

@@ -72,6 +72,8 @@ class RunSummary:
 
     def sentence(self) -> str:
         """One line for a log or a note."""
+        if self.status == "failed" and not self.documents:
+            return f"{self.source}: failed. {self.problem}"
         if self.dry_run:
             counts = ", ".join(f"{n} {action}" for action, n in sorted(self.documents.items()))
             return f"{self.source}: dry run; the plan is {counts or 'empty'}."

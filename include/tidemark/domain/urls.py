@@ -19,6 +19,7 @@ _PATH_SAFE = "/:@!$&'()*+,;=-._~%"
 _QUERY_SAFE = "/:@!$'()*,;=?-._~%"
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?")
+_PLAIN_PATH = re.compile(r"/?(?:[A-Za-z0-9_~.-]+/)*[A-Za-z0-9_~.-]*")
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/;]*", re.IGNORECASE)
 
 _TRACKING = frozenset(
@@ -54,10 +55,36 @@ def canonical_url(url: str, base: str | None = None) -> str | None:
     return result if len(result) <= MAX_URL_LENGTH else None
 
 
+class Resolver:
+    """Resolves the many links of one page; gives what `canonical_url` gives for an http(s) ``base``.
+
+    A menu repeats hundreds of plain relative paths on every page of a site. They need no parsing: resolved
+    against a canonical base, characters that are never encoded are canonical already.
+    """
+
+    def __init__(self, base: str) -> None:
+        self._base = canonical_url(base) or base
+        self._origin = origin_of(self._base)
+        self._folder = urlsplit(self._base).path.rpartition("/")[0] + "/"
+
+    def __call__(self, reference: str) -> str | None:
+        if not reference or not _PLAIN_PATH.fullmatch(reference):
+            return canonical_url(reference, self._base)
+        path = reference if reference.startswith("/") else self._folder + reference
+        resolved = self._origin + (_without_dots(path) if "." in path else path)
+        return resolved if len(resolved) <= MAX_URL_LENGTH else None
+
+
 def origin_of(url: str) -> str:
     """Scheme, host and port of a canonical URL, e.g. ``https://example.org``."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def site_of(url: str) -> tuple[str, int | None]:
+    """Host without ``www.`` and the port where it is not the default: what people take for one site."""
+    parts = urlsplit(url)
+    return (parts.hostname or "").removeprefix("www."), parts.port
 
 
 def has_credentials(url: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from tidemark.ports import Ledger, VectorIndex
 from tidemark.stages.codec import Planned
 from tidemark.stages.job import Job, Tools
 from tidemark.stages.payloads import read_indexed
-from tidemark.stages.process import process
+from tidemark.stages.process import BatchSummary, process
 
 PAGE = 100
 
@@ -179,19 +179,20 @@ def _find_orphans(
                     orphans.add(owner)
 
 
-def repair(job: Job, tools: Tools, target: Target, findings: AuditFindings) -> AuditFindings:
-    """Heal what the audit found: orphans go, broken documents are written again from their snapshots.
+def remove_orphans(index: VectorIndex, generation: int, orphans: Iterable[UUID]) -> None:
+    """Delete, by id, the points and sections of documents that the ledger does not have."""
+    with index.session():
+        for document in orphans:
+            held = read_indexed(index, generation, document)
+            index.delete_points(generation, list(held.points))
+            index.delete_sections(generation, list(held.sections))
 
-    Points that are there keep their vectors; only missing ones are embedded.
-    """
-    with tools.index.session():
-        for document in findings.orphans:
-            held = read_indexed(tools.index, target.generation, document)
-            tools.index.delete_points(target.generation, list(held.points))
-            tools.index.delete_sections(target.generation, list(held.sections))
-    records = tools.ledger.documents_by_id(list(findings.documents))
-    process(job, tools, target, (_to_repair(record) for record in records.values()))
-    return replace(findings, repaired=len(findings.orphans) + len(records))
+
+def repair(
+    job: Job, tools: Tools, target: Target, records: Iterable[DocumentRecord]
+) -> BatchSummary:
+    """Write documents again from their snapshots. Points that are there keep their vectors."""
+    return process(job, tools, target, (_to_repair(record) for record in records))
 
 
 def _to_repair(record: DocumentRecord) -> Planned:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from tidemark.domain.errors import TransientError
 from tidemark.domain.hashing import digest
 from tidemark.domain.model import CrawlEnd, CrawlItem, Observation, Outcome, Validators
 from tidemark.ports import ArtifactStore, Ledger
@@ -25,7 +26,10 @@ class CrawlSummary:
 
 
 def crawl(job: Job, tools: Tools) -> CrawlSummary:
-    """Crawl the source and store the listing; a failed item is a line in it, never an omission."""
+    """Crawl the source and store the listing; a failed item is a line in it, never an omission.
+
+    Raises ``TransientError`` when the source as a whole is away: there is nothing to plan with.
+    """
     started = perf_counter()
     tools.progress.stage("crawl", None)
     known = LedgerKnown(
@@ -45,6 +49,11 @@ def crawl(job: Job, tools: Tools) -> CrawlSummary:
             listing.line(encode_observation(observed))
             tools.progress.advance(detail=observed.uri)
         listing.line(encode_end(end))
+    if not outcomes and not end.complete and end.problem:
+        raise TransientError(
+            f"The source {job.source!r} could not be crawled: {end.problem}",
+            "Nothing was deleted; what is indexed stays as it is.",
+        )
     return CrawlSummary(
         dict(outcomes), end.complete, end.authoritative, end.problem, size, perf_counter() - started
     )

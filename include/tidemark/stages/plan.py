@@ -103,6 +103,15 @@ def read_plan(artifacts: ArtifactStore, key: str) -> Iterator[Planned]:
         yield decode_planned(line)
 
 
+def read_all_decisions(
+    artifacts: ArtifactStore, run_id: str, plan: PlanSummary
+) -> Iterator[Decision]:
+    """Stream every decision of a stored plan: the work first."""
+    for key in (*plan.batches, plan_key(run_id)):
+        for planned in read_plan(artifacts, key):
+            yield planned.decision
+
+
 def _decisions(job: Job, tools: Tools, target: Target) -> Iterator[Planned | CrawlEnd]:
     seen: set[UUID] = set()
     in_flight = tools.ledger.in_flight(job.source)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from uuid import UUID
 
 from tidemark.domain.errors import DocumentError
@@ -48,22 +49,35 @@ def process(job: Job, tools: Tools, target: Target, work: Iterator[Planned]) -> 
     """Process planned documents (see ``process_batch``)."""
     meter = Meter()
     events: list[RunDocument] = []
-    window: list[Prepared] = []
-    texts = 0
     in_flight = tools.ledger.in_flight(job.source)
-    for planned in work:
+    while window := list(islice(work, WINDOW_DOCUMENTS)):
+        # Locked before the ledger is read: what is written is a difference to what was read.
+        with tools.ledger.lock_documents([p.decision.document_id for p in window]):
+            events += _window(job, tools, target, window, meter, in_flight)
+    return _summary(events, meter)
+
+
+def _window(
+    job: Job,
+    tools: Tools,
+    target: Target,
+    window: Sequence[Planned],
+    meter: Meter,
+    in_flight: dict[UUID, str],
+) -> list[RunDocument]:
+    events: list[RunDocument] = []
+    prepared: list[Prepared] = []
+    for planned in window:
         outcome = _one(job, tools, target, planned, meter, in_flight)
         if isinstance(outcome, Prepared):
-            window.append(outcome)
-            texts += len(outcome.new)
+            prepared.append(outcome)
         else:
             events.append(outcome)
             tools.progress.advance(detail=planned.decision.uri)
-        if len(window) >= WINDOW_DOCUMENTS or texts >= WINDOW_TEXTS:
-            events += _flush(job, tools, target, window, meter)
-            window, texts = [], 0
-    events += _flush(job, tools, target, window, meter)
-    return _summary(events, meter)
+        if sum(len(p.new) for p in prepared) >= WINDOW_TEXTS:
+            events += _flush(job, tools, target, prepared, meter)
+            prepared = []
+    return events + _flush(job, tools, target, prepared, meter)
 
 
 def _one(

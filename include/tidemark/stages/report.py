@@ -165,3 +165,16 @@ def totals(counts: Mapping[str, int]) -> str:
     """Counts as words, largest first."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{count} {name}" for name, count in ordered) or "none"
+
+
+def batch_sentence(done: BatchSummary) -> str:
+    """What one batch did, stage by stage, in a line."""
+    stages = ", ".join(
+        f"{stage} {done.work.get(stage, 0)} ({seconds:.1f} s)"
+        for stage, seconds in done.seconds.items()
+    )
+    return (
+        f"Documents: {totals(done.documents)}. Chunks: {done.chunks.embedded} embedded, "
+        f"{done.chunks.kept} kept, {done.chunks.removed} removed. "
+        f"Stages: {stages or 'none'}."
+    )

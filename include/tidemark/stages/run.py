@@ -3,6 +3,7 @@
 from dataclasses import replace
 from uuid import uuid4
 
+from tidemark.domain.errors import TidemarkError
 from tidemark.domain.records import RunStatus
 from tidemark.domain.summary import RunSummary
 from tidemark.stages.crawl import crawl
@@ -31,27 +32,31 @@ def plan_source(job: Job, tools: Tools) -> tuple[RunSummary, PlanSummary]:
 def run_source(job: Job, tools: Tools, trigger: str, note: str = "") -> RunSummary:
     """Run one source from its crawl to its report, holding the source's lock.
 
-    Raises ``SourceBusyError`` when another run holds it. Any other failure is written down first.
+    A run that fails is a summary too, with what happened. Raises ``SourceBusyError`` when another run
+    holds the lock.
     """
     with tools.ledger.lock(job.source):
         begin(job, tools, trigger, note)
         try:
             summary = _stages(job, tools)
+        except TidemarkError as error:
+            summary = _failed(job, error)
         except BaseException as error:
             # Also for Ctrl-C: the ledger must not say for ever that the run is running.
-            finish(
-                job,
-                tools,
-                RunSummary(
-                    job.source,
-                    job.run_id,
-                    RunStatus.FAILED.value,
-                    problem=str(error) or type(error).__name__,
-                ),
-            )
+            finish(job, tools, _failed(job, error))
             raise
         finish(job, tools, summary)
     return summary
+
+
+def _failed(job: Job, error: BaseException) -> RunSummary:
+    return RunSummary(
+        job.source,
+        job.run_id,
+        RunStatus.FAILED.value,
+        complete=False,
+        problem=str(error) or type(error).__name__,
+    )
 
 
 def _stages(job: Job, tools: Tools) -> RunSummary:

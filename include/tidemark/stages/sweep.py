@@ -40,9 +40,7 @@ def sweep(job: Job, tools: Tools, generation: int) -> SweepSummary:
         records = tools.ledger.documents_by_id([p.decision.document_id for p in page])
         _note(job, tools, page, records)
         for planned in _removals(page):
-            removed = remove(
-                job, tools, planned, records.get(planned.decision.document_id), generation
-            )
+            removed = remove(job, tools, planned, generation)
             if removed is not None:
                 documents[Action.REMOVE.value] += 1
                 removed_chunks += removed
@@ -109,28 +107,37 @@ def _touch(planned: Planned, record: DocumentRecord, fetch_fingerprint: str) -> 
     )
 
 
-def remove(
-    job: Job,
-    tools: Tools,
-    planned: Planned,
-    record: DocumentRecord | None,
-    generation: int,
-) -> int | None:
+def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | None:
     """Remove one document from every generation, then from the ledger; how many points it had.
 
     None when a later run has seen it: this plan is out of date and decides nothing any more.
     """
-    decision = planned.decision
-    run = tools.ledger.run(job.run_id)
-    if record is not None and run is not None and record.last_seen > run.started_at:
-        return None
+    document = planned.decision.document_id
+    with tools.ledger.lock_documents([document]):
+        record = tools.ledger.document(document)
+        run = tools.ledger.run(job.run_id)
+        if record is not None and run is not None and record.last_seen > run.started_at:
+            return None
+        removed = _delete_points(tools, document, generation)
+        _forget(job, tools, planned, record, removed)
+    return removed
+
+
+def _delete_points(tools: Tools, document: UUID, generation: int) -> int:
     removed = 0
     with tools.index.session():
         for number in tools.index.generations():
-            held = read_indexed(tools.index, number, decision.document_id)
+            held = read_indexed(tools.index, number, document)
             tools.index.delete_points(number, list(held.points))
             tools.index.delete_sections(number, list(held.sections))
             removed += len(held.points) if number == generation else 0
+    return removed
+
+
+def _forget(
+    job: Job, tools: Tools, planned: Planned, record: DocumentRecord | None, removed: int
+) -> None:
+    decision = planned.decision
     event = RunDocument(
         job.run_id,
         decision.document_id,
@@ -141,9 +148,10 @@ def remove(
         chunks_removed=removed,
     )
     if record is None:
+        # Only the remains of a write that was cut short: there is no document to remember.
         tools.ledger.settle([decision.document_id])
         tools.ledger.record_events([event])
-        return removed
+        return
     tools.ledger.remove_document(
         Tombstone(
             record.document_id,
@@ -157,4 +165,3 @@ def remove(
         ),
         event,
     )
-    return removed

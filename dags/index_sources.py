@@ -1,0 +1,32 @@
+"""One DAG per declared source (`include/sources.yaml`): `index__<source>`."""
+
+from airflow.sdk import DAG, dag
+
+from tidemark.declarations import SourceDeclaration
+from tidemark.orchestration import tasks
+from tidemark.orchestration.broken import broken_source_dag
+from tidemark.orchestration.declared import dag_arguments, declared_sources, source_asset
+
+
+def index_source(source: SourceDeclaration) -> DAG:
+    @dag(**dag_arguments(source))
+    def index() -> None:
+        crawled = tasks.crawl(source.name)
+        planned = tasks.plan(source.name, crawled)
+        processed = tasks.process.partial(
+            source=source.name, generation=planned["generation"]
+        ).expand(batch=planned["batches"])
+        swept = tasks.sweep(source.name, planned["generation"])
+        audited = tasks.audit(source.name, planned["generation"])
+        reported = tasks.report.override(outlets=[source_asset(source.name)])(source.name)
+
+        processed >> swept >> audited >> reported
+
+    return index()
+
+
+for declared in declared_sources():
+    if isinstance(declared, SourceDeclaration):
+        index_source(declared)
+    else:
+        broken_source_dag(*declared)

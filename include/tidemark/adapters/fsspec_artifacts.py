@@ -1,0 +1,199 @@
+"""Artifacts under any fsspec URL: a folder (the default), or an object store.
+
+In a folder a value is written aside, flushed to the disk and renamed into place; an object store shows
+an object only when its upload has ended. Lines are kept as plain text, so that a run can be looked into.
+"""
+
+import errno
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO, Protocol, TextIO, cast
+
+from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
+
+from tidemark.adapters.artifact_rules import (
+    ENCODING,
+    ENCODING_ERRORS,
+    checked_key,
+    checked_line,
+    without_ends,
+)
+from tidemark.adapters.local_folder import LocalFolder
+from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
+
+_LASTING = (
+    errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR,
+    errno.ENAMETOOLONG, errno.EINVAL, errno.EFBIG, errno.ELOOP,
+)  # fmt: skip
+"""Errors that a retry meets again; all others may be the network's."""
+
+
+class Place(Protocol):
+    """Where values lie. Raises ``OSError``, for a missing key ``FileNotFoundError``."""
+
+    def aside(self) -> AbstractContextManager[Path]:
+        """A path for a new file, to be filled and then put; gone at the end."""
+
+    def put(self, key: str, file: Path) -> None:
+        """Make the file's bytes the key's value, at once; may take the file away."""
+
+    def open(self, key: str) -> BinaryIO: ...
+
+    def size(self, key: str) -> int | None:
+        """Bytes of a key's value, None where there is none."""
+
+    def delete(self, key: str) -> None: ...
+
+    def keys(self, prefix: str) -> Iterator[str]: ...
+
+
+class FsspecArtifacts:
+    """The ArtifactStore port under a URL: "/a/folder", "file:///a/folder", "s3://bucket/prefix", ...
+
+    Raises ``ConfigurationError`` when the URL's kind is unknown or its package is not installed.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        try:
+            # A listing remembered from before another process wrote would hide what it wrote.
+            system, root = url_to_fs(url, use_listings_cache=False)
+        except (ImportError, ValueError) as error:
+            raise ConfigurationError(
+                f"The artifact store {url} cannot be opened: {error}.",
+                "Set TIDEMARK_ARTIFACTS_URL to a folder, or install the fsspec package of its kind.",
+            ) from error
+        self._place: Place
+        if isinstance(system, LocalFileSystem):
+            self._place = LocalFolder(Path(root))
+        else:
+            self._place = _ObjectStore(system, root)
+
+    def write(self, key: str, data: bytes) -> None:
+        with self._translated(checked_key(key)):
+            if self._place.size(key) == len(data) and self._read(key) == data:
+                return
+            with self._place.aside() as path:
+                path.write_bytes(data)
+                self._place.put(key, path)
+
+    def read(self, key: str) -> bytes:
+        with self._translated(checked_key(key)):
+            return self._read(key)
+
+    def exists(self, key: str) -> bool:
+        with self._translated(checked_key(key)):
+            return self._place.size(key) is not None
+
+    def delete(self, key: str) -> None:
+        with self._translated(checked_key(key)):
+            self._place.delete(key)
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        with self._translated(prefix):
+            yield from self._place.keys(prefix)
+
+    @contextmanager
+    def writer(self, key: str) -> Iterator["_Lines"]:
+        with ExitStack() as unfinished:
+            with self._translated(checked_key(key)):
+                path = unfinished.enter_context(self._place.aside())
+                file = path.open("w", encoding=ENCODING, errors=ENCODING_ERRORS, newline="\n")
+                unfinished.enter_context(file)
+            yield _Lines(file, lambda: self._translated(key))
+            with self._translated(key):
+                file.close()
+                self._place.put(key, path)
+
+    def lines(self, key: str) -> Iterator[str]:
+        with self._translated(checked_key(key)):
+            file = self._open(key)
+        return self._lines(file, key)
+
+    def _read(self, key: str) -> bytes:
+        with self._open(key) as file:
+            return file.read()
+
+    def _open(self, key: str) -> BinaryIO:
+        try:
+            return self._place.open(key)
+        except FileNotFoundError as error:
+            raise KeyError(key) from error
+
+    def _lines(self, file: BinaryIO, key: str) -> Iterator[str]:
+        text = TextIOWrapper(file, encoding=ENCODING, errors=ENCODING_ERRORS, newline="\n")
+        with text, self._translated(key):
+            yield from without_ends(text, key)
+
+    @contextmanager
+    def _translated(self, key: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            what = f"The artifact {key} in {self._url}: {error.strerror or error}."
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise PermanentError(what, "Free some space there, then run again.") from error
+            if error.errno in _LASTING:
+                raise PermanentError(what, "Check the folder's owner, rights and path.") from error
+            raise TransientError(what, "Check that the store can be reached.") from error
+
+
+class _Lines:
+    def __init__(
+        self, file: TextIO, translated: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._file = file
+        self._translated = translated
+
+    def line(self, text: str) -> None:
+        with self._translated():
+            self._file.write(f"{checked_line(text)}\n")
+
+
+class _ObjectStore:
+    """Values as objects of a store that shows an object whole or not at all."""
+
+    def __init__(self, system: Any, root: str) -> None:
+        self._system = system
+        self._root = root.rstrip("/")
+
+    @contextmanager
+    def aside(self) -> Iterator[Path]:
+        with TemporaryDirectory(prefix="tidemark-") as folder:
+            yield Path(folder) / "value"
+
+    def put(self, key: str, file: Path) -> None:
+        self._system.makedirs(self._path(key).rpartition("/")[0], exist_ok=True)
+        self._system.put_file(str(file), self._path(key))
+
+    def open(self, key: str) -> BinaryIO:
+        return cast(BinaryIO, self._system.open(self._path(key), "rb"))
+
+    def size(self, key: str) -> int | None:
+        try:
+            found = self._system.info(self._path(key))
+        except FileNotFoundError:
+            return None
+        return int(found["size"]) if found["type"] == "file" else None
+
+    def delete(self, key: str) -> None:
+        if self.size(key) is not None:
+            self._system.rm_file(self._path(key))
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        folder = prefix.rpartition("/")[0]
+        start = self._path(folder) if folder else self._root
+        cut = len(self._root.lstrip("/")) + 1
+        # Folder by folder, so that only one listing is held at a time.
+        for above, _, names in self._system.walk(start):
+            for name in names:
+                key = f"{above}/{name}".lstrip("/")[cut:]
+                if key.startswith(prefix):
+                    yield key
+
+    def _path(self, key: str) -> str:
+        return f"{self._root}/{key}"

@@ -1,0 +1,1 @@
+"""One file per version of the ledger schema, never edited once released."""

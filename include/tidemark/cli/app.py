@@ -1,0 +1,292 @@
+"""The commands. Each shares its stages with the DAGs; without ``--json`` it talks to a person."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from tidemark.cli import render
+from tidemark.cli.output import Output
+from tidemark.cli.progress import Bar
+from tidemark.declarations import SourceDeclaration
+from tidemark.domain.errors import ConfigurationError, TidemarkError
+from tidemark.settings import Settings
+from tidemark.wiring import Workshop, adhoc_files, adhoc_website
+
+app = typer.Typer(
+    name="tidemark",
+    help="Keep a retrieval index true to its sources.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, logs on stderr.")]
+Sources = Annotated[list[str] | None, typer.Argument(help="Declared sources.", show_default=False)]
+Url = Annotated[str | None, typer.Option("--url", help="A website that is not declared.")]
+Folder = Annotated[Path | None, typer.Option("--path", help="A folder that is not declared.")]
+
+
+def main() -> None:
+    """Run a command. Exit 0: done. 1: the work failed. 2: bad usage or configuration."""
+    # A closed pipe (`tidemark … | head`) is not an error of the work.
+    try:
+        app()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+@contextmanager
+def _told(output: Output) -> Iterator[None]:
+    """Turn errors into one clear line and the exit code of the contract."""
+    try:
+        yield
+    except (ConfigurationError, ValidationError) as error:
+        output.error(error)
+        raise typer.Exit(2) from error
+    except TidemarkError as error:
+        output.error(error)
+        raise typer.Exit(1) from error
+
+
+def _workshop() -> Workshop:
+    return Workshop(Settings())
+
+
+def _declared(
+    shop: Workshop, names: list[str] | None, *, every: bool, url: str | None, path: Path | None
+) -> list[SourceDeclaration]:
+    chosen: list[SourceDeclaration] = []
+    if url is not None:
+        chosen.append(adhoc_website(url))
+    if path is not None:
+        chosen.append(adhoc_files(path))
+    chosen += [shop.declarations.source(name) for name in names or []]
+    if every:
+        if shop.declarations.broken:
+            raise next(iter(shop.declarations.broken.values()))
+        chosen += [s for s in shop.declarations.sources.values() if s.enabled]
+    if not chosen:
+        raise typer.BadParameter("name a source, or use --all, --url or --path")
+    return chosen
+
+
+@app.command()
+def index(
+    sources: Sources = None,
+    every: Annotated[bool, typer.Option("--all", help="Every declared source.")] = False,
+    url: Url = None,
+    path: Folder = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Do every stage again, for unchanged documents too.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Crawl and plan; change nothing.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Look at so many documents; deletes nothing.")
+    ] = None,
+    note: Annotated[str, typer.Option(help="Kept with the run.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Run sources in this process: the same stages as their DAGs, without a scheduler."""
+    from tidemark.stages.run import new_run_id, plan_source, run_source
+
+    output = Output(as_json)
+    with _told(output):
+        shop = _workshop()
+        failed = False
+        for declared in _declared(shop, sources, every=every, url=url, path=path):
+            with Bar(output.console, declared.name, quiet=as_json) as bar:
+                tools = shop.tools(declared, bar)
+                run_id = new_run_id(declared.name, tools)
+                job = shop.job(declared, run_id, force=force, limit=limit)
+                summary = (
+                    plan_source(job, tools)[0] if dry_run else run_source(job, tools, "cli", note)
+                )
+            failed |= summary.status != "success"
+            output.result(summary.as_dict(), partial(render.summary, summary))
+        if failed:
+            raise typer.Exit(1)
+
+
+@app.command()
+def plan(
+    source: Annotated[str | None, typer.Argument(help="A declared source.")] = None,
+    url: Url = None,
+    path: Folder = None,
+    force: Annotated[bool, typer.Option("--force", help="As `index --force` would.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show what a run would do, and why, without doing it."""
+    from tidemark.stages.plan import read_all_decisions
+    from tidemark.stages.run import new_run_id, plan_source
+
+    output = Output(as_json)
+    with _told(output):
+        shop = _workshop()
+        names = [source] if source else None
+        (declared, *more) = _declared(shop, names, every=False, url=url, path=path)
+        if more:
+            raise typer.BadParameter("one source at a time")
+        with Bar(output.console, declared.name, quiet=as_json) as bar:
+            tools = shop.tools(declared, bar)
+            job = shop.job(declared, new_run_id(declared.name, tools), force=force)
+            _, planned = plan_source(job, tools)
+        items = [
+            {"uri": d.uri, "action": d.action.value, "reason": d.reason.value, "detail": d.detail}
+            for d in read_all_decisions(tools.artifacts, job.run_id, planned)
+        ]
+        result = {"source": declared.name, **planned.as_dict(), "items": items}
+        output.result(result, lambda: render.plan(declared.name, planned, items))
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="A question or some words.")],
+    k: Annotated[int, typer.Option("--k", "-k", min=1, max=200, help="Results.")] = 5,
+    mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.")] = "dense",
+    expand: Annotated[str, typer.Option(help="none or section: give the parent too.")] = "section",
+    filters: Annotated[
+        list[str] | None, typer.Option("--filter", help="key=value of the payload; repeatable.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Search the index: the best chunks, with their headings and their parent sections."""
+    from tidemark.stages import search as stage
+
+    output = Output(as_json)
+    if mode not in stage.MODES:
+        raise typer.BadParameter(f"--mode is one of {', '.join(stage.MODES)}")
+    if expand not in stage.EXPANSIONS:
+        raise typer.BadParameter(f"--expand is one of {', '.join(stage.EXPANSIONS)}")
+    if not query.strip():
+        raise typer.BadParameter("the query is empty")
+    where = _filters(filters or [])
+    with _told(output):
+        results = stage.search(_workshop().searcher, query, k, mode, expand, where)
+        output.result(
+            {"query": query, "mode": mode, "results": [r.as_dict() for r in results]},
+            lambda: render.results(results),
+        )
+
+
+def _filters(pairs: list[str]) -> dict[str, str | list[str]]:
+    where: dict[str, list[str]] = {}
+    for pair in pairs:
+        key, found, value = pair.partition("=")
+        if not found or not key:
+            raise typer.BadParameter(f"--filter {pair!r}: write key=value")
+        where.setdefault(key.strip(), []).append(value)
+    return {key: values[0] if len(values) == 1 else values for key, values in where.items()}
+
+
+@app.command()
+def audit(
+    source: Annotated[str | None, typer.Argument(help="One source; all when left out.")] = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Heal what is found.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare the ledger with the index, both ways."""
+    from tidemark.cli.audits import run_audit
+
+    output = Output(as_json)
+    with _told(output):
+        findings = run_audit(_workshop(), source, repair=repair)
+        result = {"source": source, **findings}
+        output.result(result, lambda: render.audit(source, findings))
+        differences = sum(v for k, v in findings.items() if k not in ("checked", "repaired"))
+        if differences and not repair:
+            raise typer.Exit(1)
+
+
+@app.command()
+def status(
+    source: Annotated[str | None, typer.Argument(help="One source; all when left out.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what is indexed, by source, and how the last runs went."""
+    from tidemark.cli.statuses import read_status
+
+    output = Output(as_json)
+    with _told(output):
+        found = read_status(_workshop(), source)
+        output.result(found, lambda: render.status(found))
+
+
+@app.command()
+def explain(
+    uri: Annotated[str, typer.Argument(help="A document's address, or the path of a file.")],
+    as_json: Json = False,
+) -> None:
+    """Say why a document was, or was not, done again."""
+    from tidemark.cli.explaining import explain_uri
+
+    output = Output(as_json)
+    with _told(output):
+        found = explain_uri(_workshop(), uri)
+        output.result(
+            {"uri": uri, "explanations": [e.as_dict() for e in found]},
+            lambda: render.explanations(uri, found),
+        )
+        if not found:
+            raise typer.Exit(1)
+
+
+@app.command()
+def chunk(
+    paths: Annotated[list[Path], typer.Argument(help="Files or whole folders.")],
+    profile: Annotated[str, typer.Option(help="A declared profile.")] = "docs",
+    base_url: Annotated[
+        str | None, typer.Option(help="The address the files are known by.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Clean, partition, section and chunk files; no store is touched. JSON: one document a line."""
+    from tidemark.cli.chunking import chunk_paths
+
+    output = Output(as_json)
+    failed = False
+    with _told(output):
+        for document in chunk_paths(_workshop(), paths, profile, base_url):
+            failed |= document["document"]["error"] is not None
+            output.line(document, partial(render.chunks, document))
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def sources(as_json: Json = False) -> None:
+    """List the declared sources and check their declarations."""
+    output = Output(as_json)
+    with _told(output):
+        declared = _workshop().declarations
+        rows = [
+            {"name": s.name, "kind": s.kind, "schedule": s.schedule, "profile": s.profile,
+             "enabled": s.enabled}
+            for s in declared.sources.values()
+        ]  # fmt: skip
+        errors = {name: str(error) for name, error in declared.broken.items()}
+        output.result({"sources": rows, "errors": errors}, lambda: render.sources(rows, errors))
+        if errors:
+            raise typer.Exit(2)
+
+
+@app.command()
+def migrate(as_json: Json = False) -> None:
+    """Bring the ledger's schema up to date."""
+    from tidemark.adapters.ledger_migrations import current, upgrade
+
+    output = Output(as_json)
+    with _told(output):
+        url = _workshop().ledger_url
+        upgrade(url)
+        revision = current(url)
+        output.result({"revision": revision}, lambda: f"The ledger is at revision {revision}.")

@@ -1,0 +1,175 @@
+"""Results for people: tables, and the text of what was found."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from tidemark.domain.summary import RunSummary
+from tidemark.stages.explain import Explanation
+from tidemark.stages.plan import PlanSummary
+from tidemark.stages.report import totals
+from tidemark.stages.search import SearchResult
+
+ITEMS = 40
+
+
+def summary(run: RunSummary) -> RenderableType:
+    parts: list[RenderableType] = [Text(run.sentence())]
+    work = {stage: count for stage, count in run.work.items() if count}
+    if work:
+        parts.append(Text(f"  work: {totals(work)}", style="dim"))
+    if any(s >= 0.05 for s in run.seconds.values()):
+        seconds = ", ".join(f"{stage} {s:.1f}" for stage, s in run.seconds.items() if s >= 0.05)
+        parts.append(Text(f"  seconds: {seconds}", style="dim"))
+    parts += [Text(f"  ! {line}", style="yellow") for line in run.attention]
+    if run.findings:
+        parts.append(Text(f"  audit: {totals(run.findings)}", style="red"))
+    return Group(*parts)
+
+
+def plan(source: str, planned: PlanSummary, items: Sequence[Mapping[str, Any]]) -> RenderableType:
+    parts: list[RenderableType] = [
+        Text(f"{source}: {totals(planned.actions)} (reasons: {totals(planned.reasons)})"),
+        Text(
+            f"  ahead: about {planned.estimate.chunks} chunks, "
+            f"{planned.estimate.seconds:.0f} s of embedding",
+            style="dim",
+        ),
+    ]
+    if not planned.complete:
+        parts.append(
+            Text(f"  incomplete, so nothing is deleted: {planned.problem}", style="yellow")
+        )
+    table = _table("action", "reason", "document", "detail")
+    shown = [item for item in items if item["reason"] != "unchanged"]
+    for item in shown[:ITEMS]:
+        _row(table, item["action"], item["reason"], item["uri"], item["detail"])
+    if shown:
+        parts.append(table)
+    if len(shown) > ITEMS:
+        parts.append(Text(f"  … and {len(shown) - ITEMS} more; --json lists all", style="dim"))
+    return Group(*parts)
+
+
+def results(found: Sequence[SearchResult]) -> RenderableType:
+    if not found:
+        return Text("Nothing was found. Is anything indexed? `tidemark status` tells.")
+    return Group(*(_result(number, result) for number, result in enumerate(found, 1)))
+
+
+def _result(number: int, result: SearchResult) -> RenderableType:
+    payload = result.chunk.payload
+    path = payload.get("heading_path")
+    headings = " › ".join(str(h) for h in path) if isinstance(path, list) else ""
+    page = f", page {payload['page_number']}" if payload.get("page_number") else ""
+    parts: list[RenderableType] = [
+        Text(str(payload.get("text", ""))),
+        Text(f"{payload.get('source_uri')}{page}", style="cyan"),
+    ]
+    if result.section is not None:
+        parts += [
+            Rule("the section it is part of", style="dim", align="left"),
+            Text(str(result.section.payload.get("text", "")), style="dim"),
+        ]
+    title = f"{number}. {headings or payload.get('title')}  ({result.chunk.score:.3f})"
+    return Panel(Group(*parts), title=Text(title), title_align="left")
+
+
+def audit(source: str | None, findings: Mapping[str, int]) -> RenderableType:
+    wrong = {k: v for k, v in findings.items() if k not in ("checked", "repaired") and v}
+    what = source or "all sources"
+    if not wrong:
+        return Text(f"{what}: {findings['checked']} points checked, nothing to report.")
+    lines = [Text(f"{what}: {findings['checked']} points checked; {totals(wrong)}.", style="red")]
+    if findings["repaired"]:
+        lines.append(Text(f"{findings['repaired']} documents repaired.", style="green"))
+    else:
+        lines.append(Text("Heal it with --repair."))
+    return Group(*lines)
+
+
+def status(found: Mapping[str, Any]) -> RenderableType:
+    index = found["index"]
+    head = Text(
+        f"Index {index['name']}: {index['points']} points, "
+        f"generation {index['live_generation'] or '-'} is live."
+    )
+    table = _table("source", "documents", "chunks", "quarantined", "last run", "result")
+    for row in found["sources"]:
+        run = row["last_run"]
+        name = row["source"] if row["declared"] else f"{row['source']} (not declared)"
+        when = run["started_at"][:16].replace("T", " ") if run else "never"
+        result = _run_result(run) if run else ""
+        _row(table, name, row["documents"], row["chunks"], row["quarantined"], when, result)
+    errors = [Text(error, style="red") for error in found["errors"].values()]
+    return Group(head, table, *errors)
+
+
+def _run_result(run: Mapping[str, Any]) -> str:
+    if not run["summary"]:
+        return str(run["status"])
+    return f"{run['status']}: {totals(run['summary']['documents'])}"
+
+
+def explanations(uri: str, found: Sequence[Explanation]) -> RenderableType:
+    if not found:
+        return Text(
+            f"Nothing is known of {uri}: no crawl has seen it. `tidemark plan SOURCE` shows what a "
+            "crawl finds."
+        )
+    return Group(*(_explanation(e) for e in found))
+
+
+def _explanation(found: Explanation) -> RenderableType:
+    known = found.document or found.tombstone
+    title = f"{known.source}: {known.uri}" if known else found.events[0].uri
+    table = _table("run", "action", "reason", "added", "kept", "removed", "detail")
+    for event in found.events:
+        _row(
+            table, event.run_id, event.action, event.reason, event.chunks_added,
+            event.chunks_kept, event.chunks_removed, event.detail,
+        )  # fmt: skip
+    return Panel(Group(Text(found.sentence()), table), title=Text(title), title_align="left")
+
+
+def chunks(document: Mapping[str, Any]) -> RenderableType:
+    about = document["document"]
+    if about["error"]:
+        return Text(f"{about['uri']}: {about['error']}", style="red")
+    table = _table("#", "tokens", "page", "headings", "text")
+    for chunk in document["chunks"]:
+        text = " ".join(chunk["text"].split())
+        _row(
+            table, chunk["chunk_index"], chunk["token_count"], chunk["page_number"] or "",
+            " › ".join(chunk["heading_path"]), text[:160] + ("…" if len(text) > 160 else ""),
+        )  # fmt: skip
+    counts = f"{len(document['sections'])} sections, {len(document['chunks'])} chunks"
+    return Group(Text(f"{about['uri']}  ({about['title']}): {counts}"), table)
+
+
+def sources(rows: Sequence[Mapping[str, Any]], errors: Mapping[str, str]) -> RenderableType:
+    table = _table("source", "kind", "schedule", "profile", "")
+    for row in rows:
+        _row(
+            table, row["name"], row["kind"], row["schedule"], row["profile"],
+            "" if row["enabled"] else "disabled",
+        )  # fmt: skip
+    return Group(table, *(Text(error, style="red") for error in errors.values()))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _row(table: Table, *cells: object) -> None:
+    # What comes from documents must not be read as markup.
+    table.add_row(*(escape(str(cell)) for cell in cells))

@@ -1,0 +1,54 @@
+"""What is indexed, source by source."""
+
+import json
+from typing import Any
+
+from tidemark.domain.records import RunRecord
+from tidemark.wiring import Workshop
+
+
+def read_status(shop: Workshop, source: str | None) -> dict[str, Any]:
+    """Counts and the last run of each source that is declared or known to the ledger."""
+    ledger, index = shop.ledger, shop.index
+    if source is not None:
+        shop.declared(source)
+    names = [source] if source else sorted({*shop.declarations.sources, *ledger.sources()})
+    live = index.live()
+    return {
+        "index": {
+            "name": shop.settings.index_name,
+            "live_generation": live,
+            "points": index.count_points(live) if live is not None else 0,
+            "generations": [
+                {"number": g.number, "status": g.status.value, "dimension": g.dimension}
+                for g in ledger.generations(shop.settings.index_name)
+            ],
+        },
+        "sources": [_source(shop, name) for name in names],
+        "errors": {name: str(error) for name, error in shop.declarations.broken.items()},
+    }
+
+
+def _source(shop: Workshop, name: str) -> dict[str, Any]:
+    documents, chunks = shop.ledger.totals(name)
+    runs = shop.ledger.runs(name, limit=1)
+    return {
+        "source": name,
+        "declared": name in shop.declarations.sources,
+        "documents": documents,
+        "chunks": chunks,
+        "quarantined": shop.ledger.count_quarantined(name),
+        "last_run": _run(runs[0]) if runs else None,
+    }
+
+
+def _run(run: RunRecord) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "trigger": run.trigger,
+        "status": run.status.value,
+        "started_at": run.started_at.isoformat(),
+        "finished_at": run.finished_at.isoformat() if run.finished_at else None,
+        "note": run.note,
+        "summary": json.loads(run.summary) if run.summary else None,
+    }

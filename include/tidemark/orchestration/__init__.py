@@ -1,0 +1,1 @@
+"""The only Airflow-aware code outside dags/ and plugins/."""

@@ -1,0 +1,129 @@
+"""What a task is told by Airflow, as the stages want it."""
+
+import hashlib
+import logging
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from airflow.sdk import Connection, get_current_context
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from tidemark.settings import Settings
+from tidemark.stages.job import Job, Tools
+from tidemark.wiring import Workshop
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """One DAG run, as its params and its data interval describe it.
+
+    run_id: Tidemark's own, made of the source and Airflow's run id, safe as a folder's name.
+    interval: set only for a backfill, [start, end).
+    """
+
+    source: str
+    dag_id: str
+    airflow_run_id: str
+    run_id: str
+    trigger: str
+    force: bool
+    limit: int | None
+    dry_run: bool
+    note: str
+    interval: tuple[datetime, datetime] | None
+
+
+def current_run(source: str) -> RunContext:
+    """Read the running task's context."""
+    context: Mapping[str, Any] = get_current_context()
+    dag_run, params = context["dag_run"], context["params"]
+    kind = str(getattr(dag_run.run_type, "value", dag_run.run_type))
+    backfill = kind == "backfill"
+    return RunContext(
+        source=source,
+        dag_id=dag_run.dag_id,
+        airflow_run_id=dag_run.run_id,
+        run_id=tidemark_run_id(source, dag_run.run_id),
+        trigger=f"airflow:{kind}",
+        force=bool(params.get("force")) or backfill,
+        limit=params.get("limit"),
+        dry_run=bool(params.get("dry_run")),
+        note=params.get("note") or "",
+        interval=(dag_run.data_interval_start, dag_run.data_interval_end) if backfill else None,
+    )
+
+
+def tidemark_run_id(source: str, airflow_run_id: str) -> str:
+    """A folder-safe id; a short hash keeps ids apart that differ only in replaced characters."""
+    digest = hashlib.sha256(airflow_run_id.encode()).hexdigest()[:6]
+    safe = re.sub(r"[^A-Za-z0-9_.-]+", "-", airflow_run_id)[:120]
+    return f"{source}__{safe}__{digest}"
+
+
+def workshop() -> Workshop:
+    """The tools, with the stores' addresses from Airflow Connections where the environment names none.
+
+    Connections: ``tidemark_ledger`` (Postgres) and ``tidemark_qdrant`` (http; its password is the API key).
+    """
+    settings = Settings()
+    found: dict[str, Any] = {}
+    if settings.ledger_url is None and (ledger := _connection("tidemark_ledger")):
+        found["ledger_url"] = ledger.get_uri().replace("postgres://", "postgresql://", 1)
+    if settings.qdrant_url is None and (qdrant := _connection("tidemark_qdrant")):
+        port = f":{qdrant.port}" if qdrant.port else ""
+        found["qdrant_url"] = f"{qdrant.schema or 'http'}://{qdrant.host}{port}"
+        found["qdrant_api_key"] = qdrant.password
+    return Workshop(Settings(**found) if found else settings)
+
+
+def _connection(conn_id: str) -> Connection | None:
+    try:
+        connection: Connection = Connection.get(conn_id)
+    except AirflowNotFoundException:
+        return None
+    return connection
+
+
+def job_and_tools(shop: Workshop, run: RunContext) -> tuple[Job, Tools]:
+    """What the stages of this run are given; a backfill takes its documents from the ledger."""
+    declared = shop.declarations.source(run.source)
+    job = shop.job(declared, run.run_id, force=run.force, limit=run.limit)
+    tools = shop.tools(declared, LogProgress(run.source))
+    if run.interval is not None:
+        from tidemark.stages.backfill import LedgerSource
+
+        start, end = run.interval
+        source = LedgerSource(tools.ledger, run.source, start, end, tools.source.fingerprint)
+        tools = replace(tools, source=source)
+    return job, tools
+
+
+class LogProgress:
+    """Progress as log lines, one every so often."""
+
+    def __init__(self, source: str, every_seconds: float = 10.0) -> None:
+        self._source = source
+        self._every = every_seconds
+        self._stage = ""
+        self._total: int | None = None
+        self._done = 0
+        self._last = time.monotonic()
+
+    def stage(self, name: str, total: int | None) -> None:
+        self._stage, self._total, self._done = name, total, 0
+
+    def advance(self, count: int = 1, detail: str = "") -> None:
+        self._done += count
+        if time.monotonic() - self._last < self._every:
+            return
+        self._last = time.monotonic()
+        of = f" of {self._total}" if self._total is not None else ""
+        log.info(
+            "%s: %s, %d%s documents so far (%s)", self._source, self._stage, self._done, of, detail
+        )

@@ -1,0 +1,108 @@
+"""From a declared source to the arguments of its DAG. Runs at parse time, so it imports nothing heavy."""
+
+from collections.abc import Iterator
+from datetime import datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from airflow.sdk import Asset, CronDataIntervalTimetable, Param
+
+from tidemark.declarations import SourceDeclaration, load_declarations
+from tidemark.domain.errors import ConfigurationError
+from tidemark.settings import Settings
+
+RETRY_DELAY = timedelta(seconds=30)
+MAX_RETRY_DELAY = timedelta(minutes=10)
+
+
+def declared_sources() -> Iterator[SourceDeclaration | tuple[str, ConfigurationError]]:
+    """Every source of the sources file; one that is not valid comes as its name and the error.
+
+    Reading that small file is the only I/O that parsing does: which DAGs there are depends on it.
+    """
+    declarations = load_declarations(Settings().sources_file)
+    yield from (source for source in declarations.sources.values() if source.enabled)
+    yield from declarations.broken.items()
+
+
+def source_asset(name: str) -> Asset:
+    """The asset that a run over a source updates, with the run's summary as ``extra``."""
+    return Asset(name=f"index__{name}", uri=f"tidemark://index/{name}")
+
+
+def dag_arguments(source: SourceDeclaration) -> dict[str, Any]:
+    """What every index DAG has in common, and what the declaration says of this one."""
+    return {
+        "dag_id": f"index__{source.name}",
+        "dag_display_name": f"Index {source.name}",
+        "description": source.description or f"Keep the index true to {source.name}.",
+        "doc_md": _documentation(source),
+        "schedule": CronDataIntervalTimetable(source.schedule, timezone=source.timezone),
+        "start_date": datetime.combine(source.start_date, time(), ZoneInfo(source.timezone)),
+        "catchup": False,
+        "max_active_runs": 1,
+        "tags": ["tidemark", source.kind_name, *source.tags],
+        "params": _params(),
+        "default_args": {
+            "owner": source.owner,
+            "retries": source.retries,
+            "retry_delay": RETRY_DELAY,
+            "retry_exponential_backoff": True,
+            "max_retry_delay": MAX_RETRY_DELAY,
+        },
+    }
+
+
+def _params() -> dict[str, Param]:
+    return {
+        "force": Param(
+            False,
+            type="boolean",
+            title="Do everything again",
+            description="Fetch, partition, chunk and embed unchanged documents too.",
+        ),
+        "limit": Param(
+            None,
+            type=["null", "integer"],
+            minimum=1,
+            title="Limit",
+            description="Look at so many documents at most; such a run deletes nothing.",
+        ),
+        "dry_run": Param(
+            False,
+            type="boolean",
+            title="Dry run",
+            description="Crawl and plan, report what would be done, change nothing.",
+        ),
+        "note": Param(
+            "",
+            type=["null", "string"],
+            title="Note",
+            description="Why this run was started; kept with the run.",
+        ),
+    }
+
+
+def _documentation(source: SourceDeclaration) -> str:
+    return f"""\
+### {source.name}
+
+{source.description}
+
+Each run crawls the source, plans the least work that makes the index right again, does it in batches,
+removes what is gone, audits what it touched, and reports.
+
+| task | does | when it is red |
+|---|---|---|
+| crawl | lists and fetches only what changed | the source is away; nothing was deleted |
+| plan | decides for each document what to do, and why | the ledger is away |
+| process | partitions, chunks, embeds and upserts one batch | its log names the cause; a retry goes on |
+| sweep | removes documents that are gone, notes those seen | the index or the ledger is away |
+| audit | compares the ledger with the index | run `tidemark audit {source.name} --repair` |
+| report | writes the summary, sets the notes, updates the asset | a task before it failed |
+
+**Trigger** with *force* to do everything again, *limit* to try a few documents, *dry run* to see the plan
+alone. A **backfill** processes again, from stored snapshots, the documents whose present version was first
+fetched in its interval; it fetches and deletes nothing. `tidemark explain URI` says why a document was, or
+was not, done again.
+"""

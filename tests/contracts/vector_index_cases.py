@@ -1,0 +1,88 @@
+"""The adapters of VectorIndex that must all behave alike, and the points the contract is tried with."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from tidemark.domain.hashing import Canonical
+from tidemark.domain.model import PointWrite, SparseVector
+from tidemark.ports import VectorIndex
+
+DIMENSION = 4
+GENERATION = 1
+
+
+@contextmanager
+def memory(folder: Path) -> Iterator[VectorIndex]:
+    from tidemark.adapters.memory_index import MemoryIndex
+
+    yield MemoryIndex()
+
+
+@contextmanager
+def client_in_memory(folder: Path) -> Iterator[VectorIndex]:
+    from qdrant_client import QdrantClient
+
+    from tidemark.adapters.qdrant_server import QdrantServerIndex
+
+    index = QdrantServerIndex(client_factory=lambda: QdrantClient(":memory:"))
+    yield index
+    index.close()
+
+
+@contextmanager
+def client_in_folder(folder: Path) -> Iterator[VectorIndex]:
+    from qdrant_client import QdrantClient
+
+    from tidemark.adapters.qdrant_server import QdrantServerIndex
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        index = QdrantServerIndex(client_factory=lambda: QdrantClient(path=str(folder / "client")))
+        yield index
+        index.close()
+
+
+@contextmanager
+def edge(folder: Path) -> Iterator[VectorIndex]:
+    from tidemark.adapters.qdrant_edge import QdrantEdgeIndex
+
+    yield QdrantEdgeIndex(folder / "edge", "tidemark", lock_timeout=10.0)
+
+
+ADAPTERS: dict[str, Callable[[Path], object]] = {
+    "memory": memory,
+    "client-memory": client_in_memory,
+    "client-path": client_in_folder,
+    "edge": edge,
+}
+
+
+def identity(number: int) -> UUID:
+    return uuid5(NAMESPACE_URL, str(number))
+
+
+def direction(degrees: float) -> tuple[float, ...]:
+    """A vector of length 1, so many degrees away from the first axis."""
+    angle = math.radians(degrees)
+    return (math.cos(angle), math.sin(angle), 0.0, 0.0)
+
+
+def words(*tokens: int) -> SparseVector:
+    return SparseVector(tokens, (1.0,) * len(tokens))
+
+
+def point(
+    number: int, degrees: float = 0.0, *, tokens: tuple[int, ...] = (1,), **payload: Canonical
+) -> PointWrite:
+    """The point of a chunk; its payload holds its number and what is given."""
+    return PointWrite(
+        identity(number), {"number": number, **payload}, direction(degrees), words(*tokens)
+    )
+
+
+def section(number: int, **payload: Canonical) -> PointWrite:
+    return PointWrite(identity(number), {"number": number, **payload})

@@ -12,15 +12,13 @@ def index_source(source: SourceDeclaration) -> DAG:
     @dag(**dag_arguments(source))
     def index() -> None:
         crawled = tasks.crawl(source.name)
-        planned = tasks.plan(source.name, crawled)
-        processed = tasks.process.partial(
-            source=source.name, generation=planned["generation"]
-        ).expand(batch=planned["batches"])
-        swept = tasks.sweep(source.name, planned["generation"])
-        audited = tasks.audit(source.name, planned["generation"])
+        planned = tasks.plan(source.name)
+        processed = tasks.process.partial(source=source.name).expand(batch=planned)
+        swept = tasks.sweep(source.name)
+        audited = tasks.audit(source.name)
         reported = tasks.report.override(outlets=[source_asset(source.name)])(source.name)
 
-        processed >> swept >> audited >> reported
+        crawled >> planned >> processed >> swept >> audited >> reported
 
     return index()
 

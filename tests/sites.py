@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
+from typing import cast
 from urllib.parse import unquote, urlsplit
 
 
@@ -93,8 +94,10 @@ class Folder(MutableMapping[str, "str | Page"]):
 class Site:
     """The running site.
 
-    requests, bodies: how often a path was asked for, and its body sent, since the last `forget`.
+    requests: how often a path was asked for since the last `forget`.
+    bodies: how often its body was sent with status 200.
     seen: path and headers (names in lower case) of every request.
+    on_request: called with the path before each answer.
     """
 
     def __init__(self, pages: "MutableMapping[str, str | Page] | None" = None) -> None:
@@ -105,9 +108,10 @@ class Site:
         self.most_at_once = 0
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.on_request: Callable[[str], None] | None = None
+        self.closed = False
         self._at_once = 0
         self._lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", 0), _handler(self))
+        self._server = _Server(self)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.02,), daemon=True
         )
@@ -138,6 +142,7 @@ class Site:
 
     def close(self) -> None:
         """Stop answering; connections are refused from now on. Repeating it is fine."""
+        self.closed = True
         if self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
@@ -191,64 +196,74 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        super().__init__(("127.0.0.1", 0), _Handler)
+
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that hangs up is no news."""
 
 
-def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
-        def do_GET(self) -> None:
-            site.entered(self.path, dict(self.headers.items()))
-            try:
-                self._answer(site.page(self.path))
-            finally:
-                site.left()
+    @property
+    def site(self) -> Site:
+        return cast(_Server, self.server).site
 
-        do_HEAD = do_GET  # noqa: N815 - the name that http.server looks for
+    def do_GET(self) -> None:
+        if self.site.closed:
+            # Connections that were kept open die with the site.
+            self.close_connection = True
+            return
+        self.site.entered(self.path, dict(self.headers.items()))
+        try:
+            self._answer(self.site.page(self.path))
+        finally:
+            self.site.left()
 
-        def _answer(self, page: Page) -> None:
-            if page.delay:
-                time.sleep(page.delay)
-            status = page.status
-            if page.location is not None and not 300 <= status < 400:
-                status = 302
-            unchanged = status == 200 and self._holds(page)
-            content = b"" if unchanged or page.location is not None else page.content
-            self.send_response(304 if unchanged else status)
-            for name, value in self._headers(page, unchanged):
-                self.send_header(name, value)
-            if not unchanged:
-                length = len(content) if page.declared_length is None else page.declared_length
-                self.send_header("Content-Length", str(length))
-            self.end_headers()
-            if content and self.command == "GET":
-                self.wfile.write(content)
-                site.sent(self.path, len(content))
-            if page.declared_length is not None:
-                self.close_connection = True
+    do_HEAD = do_GET  # noqa: N815 - the name that http.server looks for
 
-        def _headers(self, page: Page, unchanged: bool) -> Iterator[tuple[str, str]]:
-            if not unchanged and page.media_type:
-                yield "Content-Type", page.media_type
-            if page.tag and page.status == 200:
-                yield "ETag", page.tag
-            if page.last_modified:
-                yield "Last-Modified", page.last_modified
-            if page.location is not None:
-                yield "Location", page.location
-            yield from page.headers.items()
+    def _answer(self, page: Page) -> None:
+        if page.delay:
+            time.sleep(page.delay)
+        status = page.status
+        if page.location is not None and not 300 <= status < 400:
+            status = 302
+        unchanged = status == 200 and self._holds(page)
+        content = b"" if unchanged or page.location is not None else page.content
+        self.send_response(304 if unchanged else status)
+        for name, value in self._headers(page, unchanged):
+            self.send_header(name, value)
+        if not unchanged:
+            length = len(content) if page.declared_length is None else page.declared_length
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+        if content and self.command == "GET":
+            self.wfile.write(content)
+            if status == 200:
+                self.site.sent(self.path, len(content))
+        if page.declared_length is not None:
+            self.close_connection = True
 
-        def _holds(self, page: Page) -> bool:
-            asked = self.headers.get("If-None-Match")
-            if asked is not None:
-                return bool(page.tag) and page.tag in [tag.strip() for tag in asked.split(",")]
-            since = self.headers.get("If-Modified-Since")
-            return page.last_modified is not None and since == page.last_modified
+    def _headers(self, page: Page, unchanged: bool) -> Iterator[tuple[str, str]]:
+        if not unchanged and page.media_type:
+            yield "Content-Type", page.media_type
+        if page.tag and page.status == 200:
+            yield "ETag", page.tag
+        if page.last_modified:
+            yield "Last-Modified", page.last_modified
+        if page.location is not None:
+            yield "Location", page.location
+        yield from page.headers.items()
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Quiet: the counters tell."""
+    def _holds(self, page: Page) -> bool:
+        asked = self.headers.get("If-None-Match")
+        if asked is not None:
+            return bool(page.tag) and page.tag in [tag.strip() for tag in asked.split(",")]
+        since = self.headers.get("If-Modified-Since")
+        return page.last_modified is not None and since == page.last_modified
 
-    return Handler
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Quiet: the counters tell."""

@@ -6,6 +6,7 @@ that needs the ledger alone does not pay for a crawler or a tokenizer.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,8 +18,9 @@ from tidemark.declarations import (
     WebsiteDeclaration,
     load_declarations,
 )
+from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.hashing import digest_text
-from tidemark.domain.model import CrawlEnd, CrawlItem
+from tidemark.domain.model import CrawlEnd, CrawlItem, RawDocument
 from tidemark.ports import (
     ArtifactStore,
     Embedder,
@@ -248,3 +250,21 @@ def _adhoc_name(kind: str, label: str, location: str) -> str:
     kept = "".join(c if c.isalnum() and c.isascii() else "-" for c in label.lower())
     words = "-".join(part for part in kept.split("-") if part)[:24]
     return f"{kind}-{words}-{digest_text(location)[:8]}"
+
+
+def read_file(path: Path) -> RawDocument:
+    """One local file as a document.
+
+    Raises ``ConfigurationError`` when it cannot be read.
+    """
+    from tidemark.adapters.media import media_type_of_suffix, sniff, suffix_of
+
+    file = path.expanduser().resolve()
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path} cannot be read ({error.strerror}).", "Check its permissions."
+        ) from error
+    media_type = media_type_of_suffix(suffix_of(file.as_uri())) or sniff(content)
+    return RawDocument(file.as_uri(), content, media_type, None, datetime.now(UTC))

@@ -58,7 +58,7 @@ def _bulk_upsert(table: Table, *, stamp: str | None = None) -> Insert:
 def _unnested(types: Mapping[str, Any]) -> Any:
     """Parallel arrays as a table, one bound array per column."""
     return (
-        func.unnest(*(bindparam(name, type_=ARRAY(kind)) for name, kind in types.items()))
+        func.unnest(*(bindparam(name, type_=ARRAY(kind, dimensions=1)) for name, kind in types.items()))
         .table_valued(*(column(name, kind) for name, kind in types.items()), name="given")
         .render_derived()
     )
@@ -82,15 +82,20 @@ def _document_upsert() -> Insert:
 
 def _touch() -> Executable:
     given = _unnested(
-        {"touched": Uuid(), "validators": JSONB(), "fetch_fingerprint": Text(), "raw_hash": Text()}
+        {
+            "touched": Uuid(),
+            "new_validators": JSONB(),
+            "new_fingerprint": Text(),
+            "new_raw_hash": Text(),
+        }
     )
     return (
         update(document)
         .where(document.c.document_id == given.c.touched)
         .values(
-            validators=given.c.validators,
-            fetch_fingerprint=given.c.fetch_fingerprint,
-            fetched_raw_hash=given.c.raw_hash,
+            validators=given.c.new_validators,
+            fetch_fingerprint=given.c.new_fingerprint,
+            fetched_raw_hash=given.c.new_raw_hash,
             last_seen=bindparam("seen_at", type_=UtcDateTime()),
             last_run_id=bindparam("run"),
             missing_since=None,

@@ -42,8 +42,10 @@ _NEVER_DOCUMENTS = frozenset(
         ".css", ".js", ".mjs", ".map", ".wasm", ".json", ".xml", ".rss", ".atom", ".inv", ".ics",
         ".woff", ".woff2", ".ttf", ".otf", ".eot",
         ".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".whl", ".jar",
-        ".exe", ".dmg", ".pkg", ".deb", ".rpm", ".msi", ".apk", ".iso", ".bin", ".sig", ".asc", ".sha256", ".md5",
-        ".mp3", ".mp4", ".m4a", ".m4v", ".webm", ".ogg", ".oga", ".ogv", ".wav", ".flac", ".avi", ".mov", ".mkv",
+        ".exe", ".dmg", ".pkg", ".deb", ".rpm", ".msi", ".apk", ".iso", ".bin",
+        ".sig", ".asc", ".sha256", ".md5",
+        ".mp3", ".mp4", ".m4a", ".m4v", ".webm", ".ogg", ".oga", ".ogv", ".wav",
+        ".flac", ".avi", ".mov", ".mkv",
     }
 )  # fmt: skip
 

@@ -164,9 +164,9 @@ class PostgresLedger:
             for batch in _batches(latest):
                 values = {
                     "touched": [touch.document_id for touch in batch],
-                    "validators": [rows.validators_json(touch.validators) for touch in batch],
-                    "fetch_fingerprint": [touch.fetch_fingerprint for touch in batch],
-                    "raw_hash": [touch.fetched_raw_hash for touch in batch],
+                    "new_validators": [rows.validators_json(touch.validators) for touch in batch],
+                    "new_fingerprint": [touch.fetch_fingerprint for touch in batch],
+                    "new_raw_hash": [touch.fetched_raw_hash for touch in batch],
                 }
                 connection.execute(sql.TOUCH, {**values, "seen_at": seen_at, "run": run_id})
 

@@ -12,6 +12,8 @@ from tidemark.adapters import qdrant_requests as ask
 from tidemark.adapters.vector_layout import (
     DENSE,
     LEXICAL,
+    MORE_POINT_KEYS,
+    MORE_SECTION_KEYS,
     PAGE,
     POINT_KEYS,
     RRF_K,
@@ -79,10 +81,10 @@ class QdrantServerIndex:
 
         points, sections = self._layout.points(generation), self._layout.sections(generation)
         # Sections first: a generation exists as soon as its points have a place.
-        self._create(sections, SECTION_KEYS, vectors_config={})
+        self._create(sections, (*SECTION_KEYS, *MORE_SECTION_KEYS), vectors_config={})
         self._create(
             points,
-            POINT_KEYS,
+            (*POINT_KEYS, *MORE_POINT_KEYS),
             vectors_config={
                 DENSE: models.VectorParams(size=dimension, distance=models.Distance.COSINE)
             },

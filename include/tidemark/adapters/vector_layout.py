@@ -14,11 +14,15 @@ Where: TypeAlias = Mapping[str, str | list[str]]
 DENSE = "dense"
 LEXICAL = "lexical"
 
-POINT_KEYS = ("document_id", "section_id", "source", "source_uri", "labels", "kinds", "language")
-"""What chunks are filtered by: each gets a keyword index."""
+POINT_KEYS = ("document_id", "section_id", "source", "labels")
+"""What chunks are mostly filtered by: each gets a keyword index everywhere."""
 
-SECTION_KEYS = ("document_id", "parent_section_id", "source", "source_uri")
-"""What sections are filtered by: each gets a keyword index."""
+SECTION_KEYS = ("document_id", "source")
+"""What sections are mostly filtered by."""
+
+MORE_POINT_KEYS = ("source_uri", "kinds", "language")
+MORE_SECTION_KEYS = ("source_uri", "parent_section_id")
+"""Filters that are also indexed where an index costs nothing until it is used."""
 
 RRF_K = 60
 """A hit at rank r (from 0) of one of the fused lists adds 1 / (RRF_K + r) to its score."""

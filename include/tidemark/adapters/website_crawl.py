@@ -194,7 +194,8 @@ class Crawl:
             self._origins[origin_of(target.uri)] = None
         if not answer.directives.nofollow and not target.own:
             for link in facts.links:
-                self._frontier.offer(Target(link, link, target.depth + 1, target.uri))
+                if link not in self._frontier:
+                    self._frontier.offer(Target(link, link, target.depth + 1, target.uri))
         if answer.directives.noindex or facts.directives.noindex:
             yield self._said(target.uri, Outcome.EXCLUDED, NOINDEX)
         elif target.seed and not self._scope.admits(target.uri):

@@ -83,6 +83,10 @@ class Frontier:
     def __len__(self) -> int:
         return len(self._seeds) + len(self._waiting)
 
+    def __contains__(self, uri: str) -> bool:
+        """Was it ever taken in?"""
+        return uri in self._seen
+
     @property
     def seeds(self) -> int:
         """How many start pages wait."""
@@ -90,14 +94,16 @@ class Frontier:
 
     def offer(self, target: Target) -> None:
         """Take a target in, unless it was seen, is out of scope or too deep, or can be no document."""
-        wanted = target.seed or (
-            self._scope.admits(target.uri)
-            and (self._max_depth is None or target.depth <= self._max_depth)
-            and not is_never_document(target.uri)
-        )
-        if wanted and target.uri not in self._seen:
+        if target.uri not in self._seen and (target.seed or self._wants(target)):
             self._seen.add(target.uri)
             self.again(target)
+
+    def _wants(self, target: Target) -> bool:
+        return (
+            (self._max_depth is None or target.depth <= self._max_depth)
+            and self._scope.admits(target.uri)
+            and not is_never_document(target.uri)
+        )
 
     def again(self, target: Target) -> None:
         """Take a target in, whether or not it was seen."""

@@ -33,6 +33,7 @@ ACCEPT = (
 )
 _OUTAGES = frozenset({408, 425, 429, *range(500, 600)}) - {501, 505}
 _WHOLE_ANSWER_TIMEOUTS = 10
+_DRAINED_BYTES = 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ Wants = Callable[[int, Mapping[str, str]], str | None]
 """Judges status and headers: "" to read the body, a reason to refuse it, None to leave it."""
 
 
-def read_success(status: int, headers: Mapping[str, str]) -> str | None:  # noqa: ARG001 - a Wants
+def read_success(status: int, headers: Mapping[str, str]) -> str | None:
     """Read the body of a 200, leave any other."""
     return "" if status == 200 else None
 
@@ -150,6 +151,7 @@ class Fetcher:
                 told = {name.lower(): value for name, value in answer.headers.items()}
                 refused = wants(answer.status_code, told)
                 if refused is None or refused:
+                    self._drain(url, answer)
                     return Response(answer.status_code, told, refused=refused or "")
                 limit = self._options.max_bytes if max_bytes is None else max_bytes
                 raw = self._read(url, answer, limit)
@@ -160,6 +162,12 @@ class Fetcher:
         except httpx.HTTPError as error:
             raise TransientError(f"{url} did not answer: {_told(error)}") from error
         return self._decoded(url, answer.status_code, told, raw, limit)
+
+    def _drain(self, url: str, answer: httpx.Response) -> None:
+        """Read a short body that nobody wants: cheaper than another connection."""
+        declared = answer.headers.get("content-length", "")
+        if declared.isdigit() and 0 < int(declared) <= _DRAINED_BYTES:
+            self._read(url, answer, _DRAINED_BYTES)
 
     def _decoded(
         self, url: str, status: int, told: Mapping[str, str], raw: bytes, limit: int

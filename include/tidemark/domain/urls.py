@@ -66,9 +66,10 @@ class Resolver:
         self._base = canonical_url(base) or base
         self._origin = origin_of(self._base)
         self._folder = urlsplit(self._base).path.rpartition("/")[0] + "/"
+        self._is_plain = "//" not in self._folder
 
     def __call__(self, reference: str) -> str | None:
-        if not reference or not _PLAIN_PATH.fullmatch(reference):
+        if not reference or not self._is_plain or not _PLAIN_PATH.fullmatch(reference):
             return canonical_url(reference, self._base)
         path = reference if reference.startswith("/") else self._folder + reference
         resolved = self._origin + (_without_dots(path) if "." in path else path)

@@ -56,7 +56,7 @@ def dag_arguments(source: SourceDeclaration) -> dict[str, Any]:
 def _params() -> dict[str, Param]:
     return {
         "force": Param(
-            False,
+            default=False,
             type="boolean",
             title="Do everything again",
             description="Fetch, partition, chunk and embed unchanged documents too.",
@@ -69,7 +69,7 @@ def _params() -> dict[str, Param]:
             description="Look at so many documents at most; such a run deletes nothing.",
         ),
         "dry_run": Param(
-            False,
+            default=False,
             type="boolean",
             title="Dry run",
             description="Crawl and plan, report what would be done, change nothing.",

@@ -46,8 +46,8 @@ def crawl(source: str) -> dict[str, Any]:
     return asdict(summary)
 
 
-@task(multiple_outputs=True)
-def plan(source: str, crawled: dict[str, Any]) -> dict[str, Any]:
+@task
+def plan(source: str) -> list[str]:
     """Decide for each document what to do, and why; returns the keys of the batches of work."""
     from tidemark.orchestration.context import current_run, job_and_tools, workshop
     from tidemark.stages.generation import ensure_generation, planned_generation
@@ -79,15 +79,19 @@ def plan(source: str, crawled: dict[str, Any]) -> dict[str, Any]:
         "Plan for %s: %s (reasons: %s)", source, totals(planned.actions), totals(planned.reasons)
     )
     log.info("Ahead: about %d chunks, %.0f s", planned.estimate.chunks, planned.estimate.seconds)
-    return {
-        "summary": {**planned.as_dict(), "seconds": planned.seconds},
-        "generation": generation,
-        "batches": [] if run.dry_run else list(planned.batches),
-    }
+    ti = get_current_context()["ti"]
+    ti.xcom_push("summary", {**planned.as_dict(), "seconds": planned.seconds})
+    ti.xcom_push("generation", generation)
+    return [] if run.dry_run else list(planned.batches)
+
+
+def _generation() -> int:
+    """The generation that the plan was made for."""
+    return int(get_current_context()["ti"].xcom_pull(task_ids="plan", key="generation"))
 
 
 @task(map_index_template="{{ batch_name }}")
-def process(source: str, generation: int, batch: str) -> dict[str, Any]:
+def process(source: str, batch: str) -> dict[str, Any]:
     """Partition, chunk, embed and upsert the documents of one batch."""
     from tidemark.orchestration.context import current_run, job_and_tools, workshop
     from tidemark.orchestration.notes import note_task
@@ -101,7 +105,7 @@ def process(source: str, generation: int, batch: str) -> dict[str, Any]:
         run = current_run(source)
         job, tools = job_and_tools(workshop(), run)
         with tools.ledger.lock(source, shared=True):
-            done = process_batch(job, tools, target(job, tools, generation), batch)
+            done = process_batch(job, tools, target(job, tools, _generation()), batch)
     sentence = batch_sentence(done)
     log.info("%s", sentence)
     ti = context["ti"]
@@ -110,7 +114,7 @@ def process(source: str, generation: int, batch: str) -> dict[str, Any]:
 
 
 @task(trigger_rule="none_failed")
-def sweep(source: str, generation: int) -> dict[str, Any]:
+def sweep(source: str) -> dict[str, Any]:
     """Remove documents that are gone, with their points and sections; note those seen and missed."""
     from tidemark.orchestration.context import current_run, job_and_tools, workshop
     from tidemark.stages import sweep as stage
@@ -121,13 +125,13 @@ def sweep(source: str, generation: int) -> dict[str, Any]:
             raise AirflowSkipException("A dry run changes nothing.")
         job, tools = job_and_tools(workshop(), run)
         with tools.ledger.lock(source, shared=True):
-            swept = stage.sweep(job, tools, generation)
+            swept = stage.sweep(job, tools, _generation())
     log.info("Swept %s: %s, %d points removed", source, swept.documents, swept.removed_chunks)
     return asdict(swept)
 
 
 @task
-def audit(source: str, generation: int) -> dict[str, Any]:
+def audit(source: str) -> dict[str, Any]:
     """Compare the ledger with the index: what this run touched, and the source's counts."""
     from tidemark.orchestration.context import current_run, job_and_tools, workshop
     from tidemark.stages.report import audit_run, totals
@@ -135,7 +139,7 @@ def audit(source: str, generation: int) -> dict[str, Any]:
     with _final_errors():
         run = current_run(source)
         job, tools = job_and_tools(workshop(), run)
-        findings = audit_run(job, tools, generation)
+        findings = audit_run(job, tools, _generation())
     log.info("Audited %d points of %s", findings.checked, source)
     if not findings.clean:
         raise AirflowFailException(

@@ -22,6 +22,7 @@ _INTRODUCTION_CHARS = 240
 _LABEL_CHARS = 80
 
 SENTENCE_PRICE = 0.3
+CONTINUATION_PRICE = 0.25
 CUT_PRICE = 3.0
 NEW_PLACE_PRICE = 0.12
 _CLOSERS = ("}", ")", "]", "end", "</", "else", "elif", "except", "finally", "*/")
@@ -74,7 +75,7 @@ class Splitter:
             start, end = rendered.spans[group[0]][0], rendered.spans[group[-1]][1]
             total = size_of(sum(tokens[i] for i in group), end - start)
             if total <= self.budget:
-                price = _new_place(rendered.text, start, end)
+                price = _new_place(rendered.text, start, end) + _continuation(elements[group[0]])
                 atoms.append(Atom(start, end, group[0], group[-1], total, price))
             else:
                 atoms.extend(self._opened(group, elements, rendered, tokens))
@@ -185,6 +186,11 @@ def _inner_price(before: Element, after: Element, shallowest: int) -> float:
     if before.kind is ElementKind.LIST_ITEM and after.kind is ElementKind.LIST_ITEM:
         return 0.05 + 0.15 * ((after.level or 1) - shallowest)
     return INSEPARABLE if bonded(before, after) else 0.0
+
+
+def _continuation(element: Element) -> float:
+    """Of a boundary before an element that goes on with what is above it."""
+    return CONTINUATION_PRICE if element.kind in {ElementKind.DEFINITION, *_BLOCKS} else 0.0
 
 
 def _priced(atom: Atom, price: float) -> Atom:

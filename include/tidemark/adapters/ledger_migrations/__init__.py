@@ -35,15 +35,19 @@ def upgrade(url: str | URL) -> str:
     Safe to repeat and to run in many processes at once. Raises ``ConfigurationError`` when the database
     is of a newer Tidemark.
     """
-    from alembic import command
-
+    newest = revisions()[-1]
     with _connected(url) as connection:
+        if _version(connection) == newest:
+            return newest
+        # Only where there is something to do: it costs every process that opens a ledger.
+        from alembic import command
+
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK_KEY})
         connection.commit()
         _refuse_newer(_version(connection), connection.engine.url)
         command.upgrade(config(connection), "head")
         connection.commit()
-    return revisions()[-1]
+    return newest
 
 
 def current(url: str | URL) -> str | None:

@@ -1,0 +1,206 @@
+"""The files source: the documents in a folder, unchanged ones told by size and time of change.
+
+    entry                                   outcome
+    --------------------------------------  ---------------------------------------------------------
+    same size and mtime as held             NOT_MODIFIED, not opened
+    readable                                FETCHED
+    cannot be read, changes while read      FAILED; the listing stays complete, for it is named
+    larger than max_bytes, a link that      EXCLUDED
+    leads out of the root
+    no document's suffix                    not listed (EXCLUDED when an include pattern asks for it)
+    hidden, version control, lock files     not listed
+    vanished between listing and reading    GONE
+    a folder that cannot be listed          the listing is incomplete
+    root missing                            the listing is incomplete, and empty
+    nothing wanted under the root, though   the listing is incomplete: an unmounted share is an empty
+    documents are known                     folder too (``allow_empty`` for one that was emptied)
+
+A document's URI is the ``file://`` URL of its path under the resolved root, which opens in any viewer.
+With ``base_uri`` it is that plus the path relative to the root: it survives a move of the folder, and may
+be the address under which the files are published.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
+from fsspec.implementations.local import LocalFileSystem
+from fsspec.utils import get_protocol
+
+from tidemark.adapters.files_walk import Entry, FolderWalk
+from tidemark.adapters.media import media_type_of_suffix
+from tidemark.adapters.patterns import PathPatterns
+from tidemark.domain.errors import ConfigurationError
+from tidemark.domain.hashing import fingerprint
+from tidemark.domain.model import (
+    CrawlEnd,
+    CrawlItem,
+    Outcome,
+    RawDocument,
+    SourceItem,
+    Validators,
+)
+from tidemark.ports import Clock, Known
+
+_ADAPTER_VERSION = 1
+"""Raised when the same file would be given other bytes or another media type than before."""
+_READS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FilesOptions:
+    """A folder (or a single file) to index.
+
+    path: a local path or ``file://`` URL.
+    include, exclude: patterns over paths relative to it (``adapters/patterns.py``).
+    max_bytes: of one file; larger ones are excluded.
+    base_uri: what URIs start with instead of the folder's own ``file://`` URL.
+    allow_empty: an empty folder means that everything in it was deleted.
+    """
+
+    path: str
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    max_bytes: int = 50_000_000
+    base_uri: str = ""
+    allow_empty: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.path:
+            raise ConfigurationError("A files source has no path.", "Give it the path of a folder.")
+        if get_protocol(self.path) not in {"file", "local"}:
+            raise ConfigurationError(
+                f"The path {self.path!r} is not on a local file system.",
+                "Mount it, and give the path where it is mounted.",
+            )
+        if self.max_bytes < 1:
+            raise ConfigurationError(f"max_bytes is {self.max_bytes}.", "It must be 1 or more.")
+
+    @property
+    def root(self) -> str:
+        """The absolute path, links in it resolved."""
+        local = LocalFileSystem._strip_protocol(self.path)  # noqa: SLF001 - fsspec's way to read its URLs
+        return os.path.realpath(str(local))
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what decides the bytes handed over: nothing but this adapter."""
+        return fingerprint("fetch", {"kind": "files", "version": _ADAPTER_VERSION})
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class FilesSource:
+    """Lists and reads one folder (a ``Source``); what is not in it any more is gone."""
+
+    def __init__(self, options: FilesOptions, clock: Clock = _utc_now) -> None:
+        self.fingerprint = options.fingerprint
+        self._options = options
+        self._clock = clock
+        self._patterns = PathPatterns(options.include, options.exclude)
+
+    def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
+        """Walk it in order of paths, one file in memory at a time (``Source.crawl``)."""
+        root = self._options.root
+        walk = FolderWalk(root, self._is_document)
+        listed = count = 0
+        for entry in _entries(root, walk):
+            found = self._item(root, entry, known)
+            if found is not None:
+                yield found
+                listed += 1
+                count += found.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
+            if count == limit:
+                walk.problems.append(f"It was limited to {limit:,} documents.")
+                break
+        if not listed and not walk.problems and not self._options.allow_empty and _any(known):
+            walk.problems.append(
+                f"There is no document in {root}, though there were some: is the share mounted? "
+                "Set allow_empty if it was emptied on purpose."
+            )
+        problem = " ".join(walk.problems)
+        yield CrawlEnd(complete=not problem, authoritative=True, problem=problem)
+
+    def _is_document(self, relative: str) -> bool:
+        known_format = media_type_of_suffix(_suffix(relative)) is not None
+        return known_format and self._patterns.admits(relative)
+
+    def _item(self, root: str, entry: Entry, known: Known) -> CrawlItem | None:
+        """The outcome of one entry, None for one that is not listed."""
+        if not self._patterns.admits(entry.relative):
+            return None
+        item = SourceItem(self._uri(root, entry))
+        if entry.refused:
+            return CrawlItem(item, Outcome.EXCLUDED, detail=entry.refused)
+        media_type = media_type_of_suffix(_suffix(entry.relative))
+        if media_type is None:
+            asked_for = bool(self._options.include)
+            detail = "has a suffix of no known format"
+            return CrawlItem(item, Outcome.EXCLUDED, detail=detail) if asked_for else None
+        if entry.failure:
+            return CrawlItem(item, Outcome.FAILED, detail=entry.failure)
+        try:
+            return self._read(item.uri, entry.path, media_type, known)
+        except FileNotFoundError:
+            return CrawlItem(item, Outcome.GONE, detail="was deleted while the folder was read")
+        except OSError as error:
+            return CrawlItem(item, Outcome.FAILED, detail=f"cannot be read ({error.strerror})")
+
+    def _read(self, uri: str, path: str, media_type: str, known: Known) -> CrawlItem:
+        for _ in range(_READS):
+            validators = _validators(path)
+            item = SourceItem(uri, validators)
+            if known.validators(uri) == validators:
+                return CrawlItem(item, Outcome.NOT_MODIFIED)
+            with open(path, "rb") as file:  # noqa: PTH123 - a path with any bytes in it
+                content = file.read(self._options.max_bytes + 1)
+            if len(content) > self._options.max_bytes:
+                detail = f"is larger than {self._options.max_bytes:,} bytes"
+                return CrawlItem(item, Outcome.EXCLUDED, detail=detail)
+            # Bytes read while someone wrote are no version of the file.
+            if _validators(path) == validators and len(content) == validators.size:
+                raw = RawDocument(uri, content, media_type, None, self._clock(), validators)
+                return CrawlItem(item, Outcome.FETCHED, raw)
+        return CrawlItem(SourceItem(uri), Outcome.FAILED, detail="changes while it is read")
+
+    def _uri(self, root: str, entry: Entry) -> str:
+        if self._options.base_uri:
+            return f"{self._options.base_uri.rstrip('/')}/{_quoted(entry.relative)}"
+        return "file://" + _quoted(root if entry.path == root else f"{root}/{entry.relative}")
+
+
+def _entries(root: str, walk: FolderWalk) -> Iterator[Entry]:
+    try:
+        mode = os.stat(root).st_mode  # noqa: PTH116 - a path with any bytes in it
+    except OSError as error:
+        walk.problems.append(
+            f"{root} cannot be read ({error.strerror}): is the share mounted, the path right?"
+        )
+        return
+    if stat.S_ISREG(mode):
+        yield Entry(os.path.basename(root), root)  # noqa: PTH119 - as above
+    else:
+        yield from walk.entries()
+
+
+def _validators(path: str) -> Validators:
+    found = os.stat(path)  # noqa: PTH116 - a path with any bytes in it
+    return Validators(size=found.st_size, mtime=found.st_mtime)
+
+
+def _quoted(path: str) -> str:
+    return quote(os.fsencode(path), safe="/!$&'()*+,;=:@~")
+
+
+def _suffix(relative: str) -> str:
+    return PurePosixPath(relative).suffix.lower()
+
+
+def _any(known: Known) -> bool:
+    return next(known.uris(), None) is not None

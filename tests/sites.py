@@ -18,6 +18,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import cast
+
+from tidemark.adapters.memory_source import MemoryKnown
+from tidemark.domain.model import CrawlEnd, CrawlItem, Outcome
+from tidemark.ports import Known, Source
 from urllib.parse import unquote, urlsplit
 
 
@@ -267,3 +271,36 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Quiet: the counters tell."""
+
+
+@dataclass(slots=True)
+class Crawled:
+    """A finished crawl: its items by URI, in order, and its end."""
+
+    items: dict[str, CrawlItem]
+    end: CrawlEnd
+
+    def outcomes(self, origin: str = "") -> dict[str, str]:
+        """Outcomes by URI, without the ``origin``."""
+        return {uri.removeprefix(origin): item.outcome.value for uri, item in self.items.items()}
+
+
+def crawl_all(source: Source, known: Known | None = None, limit: int | None = None) -> Crawled:
+    """Crawl to the end, hold it to the port's promises, and let a `MemoryKnown` learn."""
+    learner = MemoryKnown() if known is None else known
+    items: dict[str, CrawlItem] = {}
+    end: CrawlEnd | None = None
+    for found in source.crawl(learner, limit):
+        assert end is None, "CrawlEnd was not the last"
+        if isinstance(found, CrawlEnd):
+            end = found
+            continue
+        assert found.item.uri not in items, f"{found.item.uri} came twice"
+        assert (found.raw is not None) == (found.outcome is Outcome.FETCHED)
+        items[found.item.uri] = found
+    assert end is not None, "there was no CrawlEnd"
+    assert end.complete != bool(end.problem), "a problem, or complete"
+    if isinstance(learner, MemoryKnown):
+        for item in items.values():
+            learner.learn(item)
+    return Crawled(items, end)

@@ -6,14 +6,14 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from contracts.vector_index_cases import DIMENSION, direction, point, section, words
 
+from contracts.vector_index_cases import DIMENSION, direction, point, section, words
 from tidemark.adapters import edge_folder
 from tidemark.adapters.qdrant_edge import QdrantEdgeIndex
 from tidemark.domain.errors import PermanentError, TransientError
@@ -100,7 +100,7 @@ def test_waiting_is_logged_once_with_who_is_waited_for_and_ends_in_a_cure(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(edge_folder, "PATIENCE", 0.1)
-    caplog.set_level(logging.INFO, "tidemark.adapters.edge_folder")
+    caplog.set_level(logging.WARNING, "tidemark.adapters.edge_folder")
     holder = start(folder, "with index.session(): print('open', flush=True); sys.stdin.read()")
     wait_for("open", holder)
     try:
@@ -129,23 +129,15 @@ def test_reading_which_generation_is_live_waits_for_nobody(folder: Path) -> None
 
 def test_threads_share_a_session(folder: Path) -> None:
     indexes = [QdrantEdgeIndex(folder, lock_timeout=0.0) for _ in range(4)]
-    failures: list[BaseException] = []
 
     def write(thread: int) -> None:
-        try:
-            for n in range(20):
-                with indexes[thread].session():
-                    indexes[thread].upsert_points(1, [point(100 * thread + n)])
-        except BaseException as error:
-            failures.append(error)
+        for n in range(20):
+            with indexes[thread].session():
+                indexes[thread].upsert_points(1, [point(100 * thread + n)])
 
-    with indexes[0].session():
-        threads = [threading.Thread(target=write, args=(thread,)) for thread in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert failures == []
+    with indexes[0].session(), ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(write, thread) for thread in range(4)]:
+            done.result()
     assert indexes[1].count_points(1) == 80
 
 

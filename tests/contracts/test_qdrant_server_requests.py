@@ -11,13 +11,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from contracts.vector_index_cases import direction, identity, point, section, words
 
+from contracts.vector_index_cases import direction, identity, point, section, words
 from tidemark.adapters import qdrant_requests
 from tidemark.adapters.qdrant_server import QdrantServerIndex
 from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
 
-pytestmark = pytest.mark.services
+pytestmark = [
+    pytest.mark.services,
+    pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection"),
+]
 
 WRITTEN = {"result": {"operation_id": 1, "status": "completed"}, "status": "ok", "time": 0.0}
 
@@ -59,7 +62,7 @@ def server() -> Iterator[Played]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_PUT = do_POST = do_DELETE = answer
+        do_GET = do_PUT = do_POST = do_DELETE = answer  # noqa: N815 (the base class names them)
 
         def log_message(self, *args: object) -> None:
             pass

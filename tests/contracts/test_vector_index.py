@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from contracts.vector_index_cases import (
     ADAPTERS,
     DIMENSION,
@@ -15,7 +16,6 @@ from contracts.vector_index_cases import (
     section,
     words,
 )
-
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.model import SparseVector, StoredPoint
 from tidemark.ports import VectorIndex
@@ -411,7 +411,11 @@ def test_a_session_may_be_entered_again_inside_itself(index: VectorIndex) -> Non
 def test_an_error_in_a_session_passes_through_and_keeps_what_was_written(
     index: VectorIndex,
 ) -> None:
-    with pytest.raises(KeyError), index.session():
-        index.upsert_points(GENERATION, [point(1)])
-        raise KeyError("the caller's own")
+    def fail_after_a_write() -> None:
+        with index.session():
+            index.upsert_points(GENERATION, [point(1)])
+            raise KeyError("the caller's own")
+
+    with pytest.raises(KeyError):
+        fail_after_a_write()
     assert index.count_points(GENERATION) == 1

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from filelock import FileLock, Timeout
 
-from tidemark.domain.errors import TransientError
+from tidemark.domain.errors import TidemarkError, TransientError
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class EdgeFolder:
                 lock.acquire(timeout=min(PATIENCE, timeout))
             except Timeout:
                 if timeout > PATIENCE:
-                    log.info(
+                    log.warning(
                         "Waiting for %s, which has the index in %s open",
                         self._holder(),
                         self.folder,
@@ -157,7 +157,7 @@ class EdgeFolder:
         self.guard.acquire()
         try:
             self._close_all()
-        except TransientError:
+        except TidemarkError:
             log.exception("The index in %s could not be closed before a fork", self.folder)
 
     def after_fork_in_parent(self) -> None:

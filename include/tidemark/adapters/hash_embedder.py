@@ -55,7 +55,9 @@ class HashEmbedder:
         values = [0.0] * self.dimension
         values[0] = 1e-3  # a text without a word has a direction too
         for word, count in Counter(_TOKEN.findall(text.casefold())).items():
-            hashed = int.from_bytes(blake2b(word.encode("utf-8", "replace"), digest_size=8).digest())
+            hashed = int.from_bytes(
+                blake2b(word.encode("utf-8", "replace"), digest_size=8).digest()
+            )
             values[hashed % self.dimension] += count if hashed >> 63 else -count
         length = sqrt(sum(value * value for value in values))
         return tuple(value / length for value in values)

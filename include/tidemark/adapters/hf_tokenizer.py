@@ -39,7 +39,9 @@ class HuggingFaceTokenizer:
         try:
             self._tokenizer = Tokenizer.from_buffer(definition)
         except Exception as error:  # noqa: BLE001 - the library raises bare Exception for a bad file
-            raise PermanentError(f"{file} is no tokenizer: {error}.", "Fetch the model again.") from error
+            raise PermanentError(
+                f"{file} is no tokenizer: {error}.", "Fetch the model again."
+            ) from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.max_tokens = max_tokens_of(file.parent)
@@ -82,5 +84,7 @@ class _Words(dict[str, int]):
 
 def _joins_no_words(definition: bytes) -> bool:
     parsed: dict[str, Any] = json.loads(definition)
-    parts = [(parsed.get(name) or {}).get("type") for name in ("model", "pre_tokenizer", "normalizer")]
+    parts = [
+        (parsed.get(name) or {}).get("type") for name in ("model", "pre_tokenizer", "normalizer")
+    ]
     return parts == ["WordPiece", "BertPreTokenizer", "BertNormalizer"]

@@ -51,6 +51,15 @@ def clean_html(html: str, name: str, max_depth: int = 150) -> CleanPage:
     return page
 
 
+def parse_content(html: str, name: str, max_depth: int = 150) -> etree._Element:
+    """Parse HTML that has no furniture (made from Markdown, a mail's body); scripts and forms still go."""
+    document = _parse(html, name)
+    _check_depth(document, name, max_depth)
+    etree.strip_elements(document, *_NOISE, with_tail=False)
+    body = document.find(".//body")
+    return body if body is not None else document
+
+
 def _read(html: str, name: str, max_depth: int, gentleness: int) -> tuple[CleanPage, bool]:
     document = _parse(html, name)
     _check_depth(document, name, max_depth)

@@ -58,7 +58,9 @@ def _bulk_upsert(table: Table, *, stamp: str | None = None) -> Insert:
 def _unnested(types: Mapping[str, Any]) -> Any:
     """Parallel arrays as a table, one bound array per column."""
     return (
-        func.unnest(*(bindparam(name, type_=ARRAY(kind, dimensions=1)) for name, kind in types.items()))
+        func.unnest(
+            *(bindparam(name, type_=ARRAY(kind, dimensions=1)) for name, kind in types.items())
+        )
         .table_valued(*(column(name, kind) for name, kind in types.items()), name="given")
         .render_derived()
     )

@@ -1,6 +1,5 @@
 """Which media types are documents, and which suffix means which."""
 
-from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
@@ -52,7 +51,9 @@ _NEVER_DOCUMENTS = frozenset(
 
 def suffix_of(uri: str) -> str:
     """The lower-case suffix of a URI's path, with its dot; "" when it has none."""
-    return PurePosixPath(unquote(urlsplit(uri).path)).suffix.lower()
+    name = unquote(urlsplit(uri).path).rpartition("/")[2]
+    stem, dot, suffix = name.rpartition(".")
+    return f".{suffix.lower()}" if stem and dot else ""
 
 
 def media_type_of_suffix(suffix: str) -> str | None:

@@ -15,10 +15,16 @@ class MemoryPartitioner:
         try:
             text = raw.content.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise DocumentError("partition", f"{raw.uri} is not UTF-8 text.", "Save it as UTF-8.") from error
+            raise DocumentError(
+                "partition", f"{raw.uri} is not UTF-8 text.", "Save it as UTF-8."
+            ) from error
         if not text.strip():
-            raise DocumentError("partition", f"{raw.uri} is empty.", "Check the file at its source.")
-        elements = tuple(element for block in text.split("\n\n") for element in _block(block.strip("\n")))
+            raise DocumentError(
+                "partition", f"{raw.uri} is empty.", "Check the file at its source."
+            )
+        elements = tuple(
+            element for block in text.split("\n\n") for element in _block(block.strip("\n"))
+        )
         title = next((e.text for e in elements if e.kind is ElementKind.TITLE), "")
         return PartitionedDocument(title, elements)
 

@@ -32,7 +32,9 @@ def resolve_model(model: str) -> Path:
     if packaged is not None:
         return packaged
     if model.startswith((".", "/", "~")) or model.count("/") > 1:
-        raise PermanentError(f"There is no model folder at {model}.", "Correct the embedding model's path.")
+        raise PermanentError(
+            f"There is no model folder at {model}.", "Correct the embedding model's path."
+        )
     return _from_hub(model if "/" in model else f"sentence-transformers/{model}")
 
 
@@ -90,7 +92,8 @@ def read_card(folder: Path) -> ModelCard:
     """Read a model's configuration. Raises ``PermanentError`` when it is incomplete."""
     if not (folder / "config.json").is_file():
         raise PermanentError(
-            f"{folder} holds no embedding model (no config.json).", "Point to the folder of a model."
+            f"{folder} holds no embedding model (no config.json).",
+            "Point to the folder of a model.",
         )
     return ModelCard(_dimension(folder), max_tokens_of(folder), _digest(folder))
 
@@ -106,7 +109,9 @@ def max_tokens_of(folder: Path) -> int:
     if str(config.get("model_type", "")) in {"roberta", "xlm-roberta", "mpnet", "camembert"}:
         # These count positions from the padding's index on, so two are never used.
         limits[2] = int(config["max_position_embeddings"]) - 2 if limits[2] else None
-    usable = [int(limit) for limit in limits if isinstance(limit, int | float) and 0 < limit < 10**6]
+    usable = [
+        int(limit) for limit in limits if isinstance(limit, int | float) and 0 < limit < 10**6
+    ]
     return min(usable, default=512)
 
 
@@ -114,11 +119,18 @@ def _dimension(folder: Path) -> int:
     dimension = _json(folder / "config.json").get("hidden_size")
     modules = _json(folder / "modules.json")
     for module in modules if isinstance(modules, list) else []:
-        options = _json(folder / str(module.get("path", "")) / "config.json") if module.get("path") else {}
-        dimension = options.get("out_features") or options.get("word_embedding_dimension") or dimension
+        options = (
+            _json(folder / str(module.get("path", "")) / "config.json")
+            if module.get("path")
+            else {}
+        )
+        dimension = (
+            options.get("out_features") or options.get("word_embedding_dimension") or dimension
+        )
     if not isinstance(dimension, int):
         raise PermanentError(
-            f"{folder} does not say how long its vectors are.", "Use a model with a pooling configuration."
+            f"{folder} does not say how long its vectors are.",
+            "Use a model with a pooling configuration.",
         )
     return dimension
 
@@ -134,7 +146,9 @@ def _digest(folder: Path) -> str:
         size = path.stat().st_size
         hashed.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
         with path.open("rb") as file:
-            places = {0} if path.suffix not in _WEIGHTS else {0, size // 2, max(size - _SAMPLE_BYTES, 0)}
+            places = (
+                {0} if path.suffix not in _WEIGHTS else {0, size // 2, max(size - _SAMPLE_BYTES, 0)}
+            )
             for place in sorted(places):
                 file.seek(place)
                 hashed.update(file.read(_SAMPLE_BYTES if path.suffix in _WEIGHTS else -1))

@@ -4,7 +4,8 @@ Measured with 384 dimensions, texts of 90 words and their lexical vectors, on 2 
 - The write-ahead log alone keeps every acknowledged write over a kill -9, so nothing is flushed
   after each write (32 ms for 200 points); closing flushes (0.4 s after 20,000 points), which keeps
   them over a power cut too, and every FLUSH_AFTER points, which bounds the log.
-- Each keyword index adds 13 ms to opening and closing, so only the four that pay are made.
+- Each keyword index adds 13 ms to opening and closing, so only those that pay are made: a search of
+  20,000 points filtered by a key with an index takes 0.7 to 4.4 ms, by one without 260 ms.
 - No graph is built: it took 28 CPU-seconds for 20,000 points to bring a query from 4.4 to 2.0 ms.
   Search is exact; past some 200,000 points a server is the better home.
 - Closing offers the engine to tidy up: 0.1 ms when there is nothing to do. It seals what has grown

@@ -66,7 +66,9 @@ class SentenceTransformersEmbedder:
         model = self._model
         for start in range(0, len(order), self._batch_size):
             batch = order[start : start + self._batch_size]
-            for index, vector in zip(batch, self._encode(model, [texts[i] for i in batch]), strict=True):
+            for index, vector in zip(
+                batch, self._encode(model, [texts[i] for i in batch]), strict=True
+            ):
                 vectors[index] = vector
         return vectors
 
@@ -92,7 +94,8 @@ class SentenceTransformersEmbedder:
             raise TransientError("No memory left to embed.", "Lower the batch size.") from error
         except RuntimeError as error:  # torch's own, out of memory among them
             raise TransientError(
-                f"The model {self._name} failed: {error}.", "Lower the batch size or choose another device."
+                f"The model {self._name} failed: {error}.",
+                "Lower the batch size or choose another device.",
             ) from error
         return [tuple(row) for row in array.tolist()]
 
@@ -108,12 +111,15 @@ class SentenceTransformersEmbedder:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise PermanentError(
-                f"sentence-transformers cannot be loaded: {error}.", "Run the project's set-up again (make setup)."
+                f"sentence-transformers cannot be loaded: {error}.",
+                "Run the project's set-up again (make setup).",
             ) from error
         if self._threads is not None:
             torch.set_num_threads(self._threads)
         try:
-            model = SentenceTransformer(str(self._folder), device=self._device, local_files_only=True)
+            model = SentenceTransformer(
+                str(self._folder), device=self._device, local_files_only=True
+            )
         except (OSError, ValueError, RuntimeError) as error:
             raise PermanentError(
                 f"The model at {self._folder} cannot be loaded: {error}.", "Fetch the model again."

@@ -3,7 +3,9 @@
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from ssl import SSLContext
 from time import monotonic
 from types import TracebackType
 from urllib.parse import urlsplit
@@ -68,12 +70,9 @@ class Fetcher:
         self._gates: dict[str, HostGate] = {}
         self._lock = threading.Lock()
         self._private_to = _own_origins(options)
-        context = httpx.create_ssl_context(trust_env=False)
-        # The system's authorities as well as the packaged ones: intranets have their own.
-        context.load_default_certs()
         limits = httpx.Limits(max_connections=64, max_keepalive_connections=32, keepalive_expiry=15)
         self._client = httpx.Client(
-            transport=GuardedTransport(context, limits, allow_private=options.allow_private),
+            transport=GuardedTransport(_context(), limits, allow_private=options.allow_private),
             timeout=httpx.Timeout(options.timeout, pool=None),
             trust_env=False,
             follow_redirects=False,
@@ -208,6 +207,15 @@ class Fetcher:
         if origin_of(url) in self._private_to:
             headers.update(self._options.headers)
         return headers
+
+
+@cache
+def _context() -> SSLContext:
+    """One for the process: reading the authorities takes longer than a crawl of a few pages."""
+    context = httpx.create_ssl_context(trust_env=False)
+    # The system's authorities as well as the packaged ones: intranets have their own.
+    context.load_default_certs()
+    return context
 
 
 def _told(error: httpx.HTTPError) -> str:

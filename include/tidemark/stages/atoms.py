@@ -82,7 +82,11 @@ class Splitter:
         return atoms
 
     def _opened(
-        self, group: Sequence[int], elements: Sequence[Element], rendered: Rendered, tokens: Sequence[int]
+        self,
+        group: Sequence[int],
+        elements: Sequence[Element],
+        rendered: Rendered,
+        tokens: Sequence[int],
     ) -> Iterator[Atom]:
         """The atoms of a group that is too long to stay whole."""
         shallowest = min((elements[i].level or 1 for i in group), default=1)
@@ -94,7 +98,14 @@ class Splitter:
                 price += _inner_price(elements[previous], elements[index], shallowest)
             leads = position + 1 < len(group)
             for number, atom in enumerate(
-                self._parts(elements[index], index, rendered.text[start:end], start, tokens[index], leads=leads)
+                self._parts(
+                    elements[index],
+                    index,
+                    rendered.text[start:end],
+                    start,
+                    tokens[index],
+                    leads=leads,
+                )
             ):
                 yield atom if number else _priced(atom, price)
             previous = index
@@ -135,7 +146,9 @@ class Splitter:
         previous_end = 0
         for start, end in _line_spans(text):
             blank_before = "\n" in text[previous_end:start].strip(" ")[1:]
-            parts.append((start, end, _line_price(text[start:end], blank_before=blank_before), "", 0))
+            parts.append(
+                (start, end, _line_price(text[start:end], blank_before=blank_before), "", 0)
+            )
             previous_end = end
         return self._sized(index, text, offset, parts)
 
@@ -151,7 +164,16 @@ class Splitter:
             if size <= room:
                 price += _new_place(text, start, end)
                 atoms.append(
-                    Atom(offset + start, offset + end, index, index, size, price, prefix, prefix_tokens)
+                    Atom(
+                        offset + start,
+                        offset + end,
+                        index,
+                        index,
+                        size,
+                        price,
+                        prefix,
+                        prefix_tokens,
+                    )
                 )
                 continue
             cuts = cut_by_tokens(text[start:end], room, self.tokenizer)
@@ -160,7 +182,9 @@ class Splitter:
                 cut = size_of(tokens_of_cut, e - s)
                 where = offset + start
                 cut_price = price if s == 0 else CUT_PRICE
-                atoms.append(Atom(where + s, where + e, index, index, cut, cut_price, prefix, prefix_tokens))
+                atoms.append(
+                    Atom(where + s, where + e, index, index, cut, cut_price, prefix, prefix_tokens)
+                )
         return atoms
 
     def _count(self, texts: Sequence[str]) -> list[int]:
@@ -195,7 +219,14 @@ def _continuation(element: Element) -> float:
 
 def _priced(atom: Atom, price: float) -> Atom:
     return Atom(
-        atom.start, atom.end, atom.first, atom.last, atom.tokens, price, atom.prefix, atom.prefix_tokens
+        atom.start,
+        atom.end,
+        atom.first,
+        atom.last,
+        atom.tokens,
+        price,
+        atom.prefix,
+        atom.prefix_tokens,
     )
 
 

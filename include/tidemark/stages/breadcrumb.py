@@ -17,7 +17,9 @@ def names_of(title: str, heading_path: Sequence[str]) -> tuple[str, ...]:
 
 
 def _same(one: str, other: str) -> bool:
-    return "".join(filter(str.isalnum, one.casefold())) == "".join(filter(str.isalnum, other.casefold()))
+    return "".join(filter(str.isalnum, one.casefold())) == "".join(
+        filter(str.isalnum, other.casefold())
+    )
 
 
 def breadcrumb(names: Sequence[str], budget: int, tokenizer: Tokenizer) -> tuple[str, int]:

@@ -35,7 +35,7 @@ class _Piece:
     last: int
 
 
-def chunk_fingerprint(profile: Profile, tokenizer_fingerprint: str, upstream: str) -> str:
+def chunk_fingerprint(profile: Profile, tokenizer_fingerprint: str, upstream: str = "") -> str:
     """Fingerprint of everything that decides a document's chunks; ``upstream`` is the partitioner's."""
     options = {
         "version": CHUNK_VERSION,
@@ -102,9 +102,7 @@ class _Packer:
         counts = iter(self._count(texts))
         tokens = [[next(counts) for _ in body.elements] for body in bodies]
         room = self.limit - self.tokenizer.special_tokens
-        pieces = [
-            self._pack(body, own, room) for body, own in zip(bodies, tokens, strict=True)
-        ]
+        pieces = [self._pack(body, own, room) for body, own in zip(bodies, tokens, strict=True)]
         # The tokens of a whole may differ from the sum of its parts: what was packed is counted again.
         sizes = iter(self._count([piece.embed_text for own in pieces for piece in own]))
         for index, own in enumerate(pieces):
@@ -142,9 +140,7 @@ class _Packer:
         target = self.profile.target_tokens - self.tokenizer.special_tokens - above_tokens
         target = max(min(target, budget), budget // 2, 1)
         sizes = Sizes(target, budget, self.profile.min_tokens)
-        return [
-            _piece(body, atoms[first:last], above) for first, last in pack(atoms, sizes)
-        ]
+        return [_piece(body, atoms[first:last], above) for first, last in pack(atoms, sizes)]
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         if not texts:

@@ -71,7 +71,7 @@ def fingerprints(job: Job, tools: Tools) -> Fingerprints:
     return Fingerprints(
         fetch=tools.source.fingerprint,
         partition=tools.partitioner.fingerprint,
-        chunk=chunk_fingerprint(job.profile, tools.tokenizer.fingerprint),
+        chunk=chunk_fingerprint(job.profile, tools.tokenizer.fingerprint, upstream=""),
         embed=embed_fingerprint(tools.embedder, tools.lexical),
     )
 

@@ -118,6 +118,8 @@ def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | N
         run = tools.ledger.run(job.run_id)
         if record is not None and run is not None and record.last_seen > run.started_at:
             return None
+        # The note first: were this cut short, a document that came back must not pass as unchanged.
+        tools.ledger.begin(job.run_id, job.source, {document: planned.decision.uri})
         removed = _delete_points(tools, document, generation)
         _forget(job, tools, planned, record, removed)
     return removed

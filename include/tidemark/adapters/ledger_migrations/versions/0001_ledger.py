@@ -120,7 +120,8 @@ def _documents() -> None:
         required("last_run_id", PLAIN),
         optional("failure", JSONB()),
         sa.CheckConstraint(
-            f"num_nulls({', '.join(fingerprints)}) IN (0, 4)", name="document_fingerprints_check"
+            f"num_nulls({', '.join(fingerprints)}) IN (0, 4)",
+            name=op.f("document_fingerprints_check"),
         ),
         key("document", "document_id"),
         refers("document", "source", "source.name"),

@@ -1,0 +1,188 @@
+"""A PDF's text as lines with their place and font, without running headers and footers."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+
+from pdfminer.converter import PDFPageAggregator
+from pdfminer.layout import LAParams, LTChar, LTContainer, LTFigure, LTTextBox, LTTextLine
+from pdfminer.pdfdocument import PDFDocument, PDFEncryptionError, PDFPasswordIncorrect
+from pdfminer.pdfexceptions import PDFException
+from pdfminer.pdfinterp import PDFPageInterpreter, PDFResourceManager
+from pdfminer.pdfpage import PDFPage
+from pdfminer.pdfparser import PDFParser
+from pdfminer.pdftypes import resolve1
+from pdfminer.psexceptions import PSException
+from pdfminer.utils import decode_text
+
+from tidemark.domain.errors import DocumentError
+
+_EDGE = 0.09
+_PAGE_NUMBER = re.compile(
+    r"\W*(page|seite|p\.|pg\.?)?\s*([\divxlc]+)(\s*(of|/|von|de)\s*\d+)?\W*", re.IGNORECASE
+)
+_BOLD = re.compile(r"bold|black|heavy|semib|demi", re.IGNORECASE)
+_MONO = re.compile(r"mono|courier|consol|menlo|typewriter|cmtt|code|fixed", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a page.
+
+    page: from 1. box: number of the text block on the page. x0, x1, top, bottom: points, from the page's upper
+    left corner. size: of its font in points. height: of the page.
+    """
+
+    text: str
+    page: int
+    box: int
+    x0: float
+    x1: float
+    top: float
+    bottom: float
+    size: float
+    bold: bool
+    mono: bool
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class PdfText:
+    """lines: in reading order. title, language: what the file says of itself, "" where it does not."""
+
+    lines: list[Line]
+    title: str
+    language: str
+
+
+def read_pdf(content: bytes, name: str, max_pages: int) -> PdfText:
+    """Read a PDF's text layer; ``name`` names it in errors.
+
+    Raises ``DocumentError`` for a file that is locked, damaged, too long or without text.
+    """
+    try:
+        document = PDFDocument(PDFParser(BytesIO(content)))
+        lines = list(_lines(document, name, max_pages))
+        title, language = _of_itself(document)
+    except (PDFPasswordIncorrect, PDFEncryptionError) as error:
+        raise DocumentError(
+            "partition", f"{name} is encrypted.", "Save it without a password."
+        ) from error
+    except DocumentError:
+        raise
+    except (
+        PDFException,
+        PSException,
+        ValueError,
+        KeyError,
+        TypeError,
+        IndexError,
+        AttributeError,
+        OSError,
+        AssertionError,
+        RecursionError,
+    ) as error:
+        # pdfminer lets whatever a broken file provokes through.
+        raise DocumentError(
+            "partition",
+            f"{name} is damaged or was cut short ({type(error).__name__}: {error}).",
+            "Fetch or export the file again.",
+        ) from error
+    kept = without_running_lines(lines)
+    if not any(re.search(r"\w", line.text) for line in kept):
+        raise DocumentError(
+            "partition",
+            f"{name} has no text, only images.",
+            "Recognise its text (OCR) and save it again.",
+        )
+    return PdfText(kept, title, language)
+
+
+def _lines(document: PDFDocument, name: str, max_pages: int) -> Iterator[Line]:
+    resources = PDFResourceManager()
+    device = PDFPageAggregator(resources, laparams=LAParams())
+    interpreter = PDFPageInterpreter(resources, device)
+    for number, page in enumerate(PDFPage.create_pages(document), start=1):
+        if number > max_pages:
+            raise DocumentError(
+                "partition",
+                f"{name} has more than {max_pages} pages.",
+                "Split it, or raise max_pages.",
+            )
+        interpreter.process_page(page)
+        layout = device.get_result()
+        for box_number, box in enumerate(_boxes(layout)):
+            for line in box:
+                if isinstance(line, LTTextLine) and line.get_text().strip():
+                    yield _line(line, number, box_number, layout.height)
+
+
+def _boxes(container: LTContainer) -> Iterator[LTTextBox]:
+    for item in container:
+        if isinstance(item, LTTextBox):
+            yield item
+        elif isinstance(item, LTFigure):
+            yield from _boxes(item)
+
+
+def _line(line: LTTextLine, page: int, box: int, height: float) -> Line:
+    fonts: Counter[tuple[float, str]] = Counter()
+    for char in line:
+        if isinstance(char, LTChar) and not char.get_text().isspace():
+            fonts[(round(char.size * 2) / 2, char.fontname)] += 1
+    size, font = fonts.most_common(1)[0][0] if fonts else (0.0, "")
+    return Line(
+        text=re.sub(r"\(cid:\d+\)", "", line.get_text()).rstrip("\n").replace("\xa0", " "),
+        page=page,
+        box=box,
+        x0=line.x0,
+        x1=line.x1,
+        top=height - line.y1,
+        bottom=height - line.y0,
+        size=size,
+        bold=bool(_BOLD.search(font)),
+        mono=bool(_MONO.search(font)),
+        height=height,
+    )
+
+
+def _of_itself(document: PDFDocument) -> tuple[str, str]:
+    title = next((resolve1(info["Title"]) for info in document.info if "Title" in info), b"")
+    language = resolve1(document.catalog.get("Lang", b""))
+    return tuple(  # type: ignore[return-value]  # two texts in, two texts out
+        decode_text(value).strip() if isinstance(value, bytes) else ""
+        for value in (title, language)
+    )
+
+
+def without_running_lines(lines: list[Line]) -> list[Line]:
+    """Drop what returns at the edge of pages (headers, footers), and page numbers there."""
+    pages = {line.page for line in lines}
+    if len(pages) < 2:
+        return [line for line in lines if not (_at_edge(line) and _is_page_number(line))]
+    seen: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for line in lines:
+        if _at_edge(line):
+            seen[_shape(line)].add(line.page)
+    least = max(2, round(len(pages) * 0.3))
+    return [
+        line
+        for line in lines
+        if not (_at_edge(line) and (_is_page_number(line) or len(seen[_shape(line)]) >= least))
+    ]
+
+
+def _at_edge(line: Line) -> bool:
+    return line.bottom < line.height * _EDGE or line.top > line.height * (1 - _EDGE)
+
+
+def _is_page_number(line: Line) -> bool:
+    found = _PAGE_NUMBER.fullmatch(line.text.strip())
+    return found is not None and any(char.isdigit() or found[1] is None for char in found[2])
+
+
+def _shape(line: Line) -> tuple[str, int]:
+    """The text without its numbers, and where it stands to a few points."""
+    return re.sub(r"\d+", "#", " ".join(line.text.split()).lower()), round(line.top / 6)

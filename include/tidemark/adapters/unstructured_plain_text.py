@@ -1,0 +1,221 @@
+"""Plain text to blocks: underlined, numbered and capital headings, lists, tables drawn with spaces, paragraphs.
+
+A heading is believed only when it stands alone and looks like nothing else, since a wrong one cuts a document
+apart and a missed one only makes a section longer.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from lxml import etree
+
+_UNDERLINE = re.compile(r"([=\-~^*#+])\1{2,}\s*$")
+_LEVELS = "=-~^*#+"
+_ATX = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
+_NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3})*)(\.|\))?\s+(\S.*)$")
+_PART = re.compile(
+    r"(chapter|article|section|part|appendix|annex|schedule|title|book)\s+(\d{1,3}|[ivxlc]{1,6}|[a-z])\b[.:]?",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(r"(\s*)([-*•‣◦·+–]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(\S.*)$")
+_COLUMNS = re.compile(r"\S {3,}\S")
+_DRAWN = re.compile(r"[|+][-=]{3,}|[─-╿]|[-=_]{6,}|\|.*\|")
+_CODE = re.compile(
+    r"[{};]\s*$|^\s*(def|class|import|from|return|if|for|#include|\$|>>>)\b|\w\(.*\)\s*[{;:]?$"
+)
+_STOPS = (".", ",", ";", ":", "!", "?")
+_PROSE_WIDTH = 45
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    lines: list[str]
+    indent: int
+
+
+def read_plain_text(text: str) -> etree._Element:
+    """The blocks of a text as HTML elements under one root."""
+    pages = text.expandtabs(8).split("\f")
+    lines = [line.rstrip() for page in _without_running_lines(pages) for line in page]
+    blocks = _blocks(lines)
+    base = _base_indent(blocks)
+    root = etree.Element("div")
+    for index, block in enumerate(blocks):
+        following = blocks[index + 1] if index + 1 < len(blocks) else None
+        previous = blocks[index - 1] if index else None
+        _append(root, block, previous, following, base)
+    return root
+
+
+def _without_running_lines(pages: list[str]) -> list[list[str]]:
+    """Lines of each page without the headers and footers that return on most pages."""
+    split = [page.split("\n") for page in pages]
+    if len(split) < 3:
+        return split
+    edges: Counter[str] = Counter()
+    for page in split:
+        edges.update({_shape(page[i]) for i in _edge(page)})
+    running = {shape for shape, count in edges.items() if count >= max(3, len(split) // 2)}
+    return [
+        [
+            line
+            for i, line in enumerate(page)
+            if i not in (e := set(_edge(page))) or _shape(line) not in running
+        ]
+        for page in split
+    ]
+
+
+def _edge(page: list[str]) -> list[int]:
+    """Indices of the first and last two lines of a page that hold something."""
+    filled = [i for i, line in enumerate(page) if line.strip()]
+    return [*filled[:2], *filled[-2:]]
+
+
+def _shape(line: str) -> str:
+    return re.sub(r"\d+", "#", " ".join(line.split()))
+
+
+def _blocks(lines: list[str]) -> list[_Block]:
+    blocks: list[_Block] = []
+    current: list[str] = []
+    for line in [*lines, ""]:
+        if line.strip():
+            current.append(line)
+        elif current:
+            blocks.append(_Block(current, min(len(x) - len(x.lstrip()) for x in current)))
+            current = []
+    return blocks
+
+
+def _base_indent(blocks: list[_Block]) -> int:
+    """The indentation of running text."""
+    counts: Counter[int] = Counter()
+    for block in blocks:
+        if len(block.lines) > 1:
+            counts[block.indent] += len(block.lines)
+    return counts.most_common(1)[0][0] if counts else 0
+
+
+def _append(
+    root: etree._Element,
+    block: _Block,
+    previous: _Block | None,
+    following: _Block | None,
+    base: int,
+) -> None:
+    lines = block.lines
+    if (
+        len(lines) >= 2
+        and _UNDERLINE.fullmatch(lines[1].strip())
+        and not _UNDERLINE.fullmatch(lines[0].strip())
+    ):
+        if len(lines[1].strip()) >= len(lines[0].strip()) // 2:
+            level = min(_LEVELS.index(lines[1].strip()[0]) + 1, 6)
+            _add(root, f"h{level}", lines[0].strip())
+            lines = lines[2:]
+    elif (
+        len(lines) == 3
+        and lines[0].strip() == lines[2].strip()
+        and _UNDERLINE.fullmatch(lines[0].strip())
+    ):
+        _add(root, "h1", lines[1].strip())
+        return
+    if not lines:
+        return
+    rest = _Block(lines, block.indent)
+    heading = _heading(rest, previous, following, base) if lines is block.lines else None
+    if heading:
+        _add(root, f"h{heading[0]}", heading[1])
+    elif all(_ITEM.match(line) or line.startswith(" ") for line in lines) and _ITEM.match(lines[0]):
+        _list(root, lines)
+    elif _is_preformatted(rest, base):
+        _add(root, "pre", "\n" + "\n".join(line[rest.indent :] for line in lines) + "\n")
+    else:
+        _paragraphs(root, lines)
+
+
+def _heading(
+    block: _Block, previous: _Block | None, following: _Block | None, base: int
+) -> tuple[int, str] | None:
+    """Level and text of a block that is a heading."""
+    text = block.lines[0].strip()
+    if len(block.lines) > 1 or len(text) > 90 or block.indent > base or following is None:
+        return None
+    atx = _ATX.match(text)
+    if atx:
+        return len(atx[1]), atx[2]
+    if text.endswith(_STOPS) or len(text.split()) > 12 or not re.search(r"[^\W\d_]", text):
+        return None
+    numbered = _NUMBERED.match(text)
+    if numbered:
+        # Numbered lines one after the other are a list; a heading has something under it.
+        lone = not any(
+            b and len(b.lines) == 1 and _same_depth(b, numbered[1]) for b in (previous, following)
+        )
+        capital = numbered[3][:1].isupper()
+        return (min(numbered[1].count(".") + 1, 6), text) if lone and capital else None
+    if _PART.match(text):
+        return 1, text
+    if text.isupper() and len(re.findall(r"[^\W\d_]", text)) >= 3 and not _is_capitals(following):
+        return 1, text
+    return None
+
+
+def _same_depth(block: _Block, number: str) -> bool:
+    other = _NUMBERED.match(block.lines[0].strip())
+    return bool(other) and other is not None and other[1].count(".") == number.count(".")
+
+
+def _is_capitals(block: _Block) -> bool:
+    return len(block.lines) == 1 and block.lines[0].isupper()
+
+
+def _is_preformatted(block: _Block, base: int) -> bool:
+    """Columns, drawings and code keep their lines."""
+    lines = block.lines
+    columns = sum(1 for line in lines if _COLUMNS.search(line.strip()))
+    drawn = sum(1 for line in lines if _DRAWN.search(line))
+    code = sum(1 for line in lines if _CODE.search(line))
+    share = len(lines) * 0.5
+    if len(lines) >= 2 and (columns > share or drawn > share):
+        return True
+    return block.indent > base + 1 and code >= max(1, share)
+
+
+def _list(root: etree._Element, lines: list[str]) -> None:
+    """Items with their continuation lines; deeper bullets are items of an inner list."""
+    stack: list[tuple[int, etree._Element]] = []
+    for line in lines:
+        found = _ITEM.match(line)
+        if found is None:
+            item = stack[-1][1][-1]
+            item.text = f"{item.text} {line.strip()}"
+            continue
+        indent = len(found[1])
+        while len(stack) > 1 and stack[-1][0] > indent:
+            stack.pop()
+        if not stack:
+            stack.append((indent, etree.SubElement(root, "ul")))
+        elif indent > stack[-1][0] + 1:
+            stack.append((indent, etree.SubElement(stack[-1][1], "ul")))
+        bullet = "" if not found[2].strip("()").rstrip(".").isalnum() else f"{found[2]} "
+        _add(stack[-1][1], "li", f"{bullet}{found[3]}")
+
+
+def _paragraphs(root: etree._Element, lines: list[str]) -> None:
+    """One paragraph of wrapped lines, or one each where the lines are too short to have been wrapped."""
+    longest = max(len(line) for line in lines)
+    if len(lines) > 1 and longest < _PROSE_WIDTH:
+        for line in lines:
+            _add(root, "p", line.strip())
+    else:
+        _add(root, "p", " ".join(line.strip() for line in lines))
+
+
+def _add(parent: etree._Element, tag: str, text: str) -> None:
+    # XML has no place for other control characters.
+    etree.SubElement(parent, tag).text = re.sub(
+        r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]", "", text
+    )

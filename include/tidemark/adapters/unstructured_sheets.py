@@ -1,0 +1,123 @@
+"""XLSX and CSV as tables, with each value as its author wrote it.
+
+Both are read without Unstructured, whose data frames turn "007" into 7 and 5 into 5.0 beside an empty cell.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from openpyxl import load_workbook
+
+from tidemark.adapters.html_tables import join_cells, looks_like_header
+from tidemark.adapters.unstructured_office import core_properties
+from tidemark.domain.model import Element, ElementKind, PartitionedDocument
+
+_DELIMITERS = ",;\t|"
+_MAX_FIELD = 10_000_000
+_DEFAULT_SHEETS = ("sheet", "tabelle", "feuil", "hoja", "foglio", "blad", "ark", "лист")
+
+
+def partition_csv(text: str) -> PartitionedDocument:
+    """Partition delimited text into one table. Raises ``ValueError`` when it cannot be read."""
+    csv.field_size_limit(_MAX_FIELD)
+    try:
+        rows = [
+            [_folded(cell) for cell in row] for row in csv.reader(io.StringIO(text), _dialect(text))
+        ]
+    except csv.Error as error:
+        raise ValueError(str(error)) from error
+    return PartitionedDocument("", tuple(_tables(rows, None)))
+
+
+def _dialect(text: str) -> type[csv.Dialect]:
+    sample = text[:65536].rpartition("\n")[0] or text[:65536]
+    lines = sample.split("\n")[:50]
+    # The delimiter that parts most lines into the same number of fields.
+    scores = {
+        d: min((line.count(d) for line in lines if line.strip()), default=0) for d in _DELIMITERS
+    }
+    best = max(_DELIMITERS, key=lambda d: (scores[d], sum(line.count(d) for line in lines)))
+
+    class Found(csv.excel):
+        delimiter = best
+
+    return Found
+
+
+def partition_xlsx(content: bytes) -> PartitionedDocument:
+    """Partition a workbook: a section for each visible sheet, a table for each block of rows in it."""
+    workbook = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+    try:
+        sheets = [s for s in workbook.worksheets if s.sheet_state == "visible"]
+        elements: list[Element] = []
+        for number, sheet in enumerate(sheets, start=1):
+            blocks = list(_tables((_cells(row) for row in sheet.iter_rows()), number))
+            named = not sheet.title.lower().startswith(_DEFAULT_SHEETS)
+            if blocks and (len(sheets) > 1 or named):
+                elements.append(Element(ElementKind.TITLE, sheet.title, 1, number))
+            elements += blocks
+    finally:
+        workbook.close()
+    title, language = core_properties(content)
+    return PartitionedDocument(title, tuple(elements), language)
+
+
+def _cells(row: Iterable[Any]) -> list[str]:
+    return [_shown(cell.value, getattr(cell, "number_format", "") or "") for cell in row]
+
+
+def _shown(value: Any, number_format: str) -> str:
+    """A cell's value as a reader would write it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, datetime):
+        return (
+            value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
+        )
+    if isinstance(value, date | time | timedelta):
+        return str(value)
+    if isinstance(value, int | float):
+        if "%" in number_format:
+            return f"{value * 100:.10g}%"
+        return (
+            str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:.15g}"
+        )
+    return _folded(str(value))
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _tables(rows: Iterable[list[str]], page: int | None) -> Iterator[Element]:
+    """Blocks of rows parted by empty ones: a table each, or paragraphs where there is one column only."""
+    block: list[list[str]] = []
+    first = True
+    for row in [*rows, []]:
+        if any(row):
+            block.append(row)
+        elif block:
+            yield from _block(block, page, first=first)
+            block, first = [], False
+
+
+def _block(block: list[list[str]], page: int | None, *, first: bool) -> Iterator[Element]:
+    empty_left = min(next(i for i, cell in enumerate(row) if cell) for row in block)
+    block = [row[empty_left:] for row in block]
+    # Titles and remarks stand alone above a table.
+    while len(block) > 1 and sum(map(bool, block[0])) == 1 and sum(map(bool, block[1])) != 1:
+        yield Element(ElementKind.TEXT, next(filter(None, block[0])), None, page)
+        block = block[1:]
+    if all(sum(map(bool, row)) == 1 for row in block) and len(block) < 4:
+        for row in block:
+            yield Element(ElementKind.TEXT, next(filter(None, row)), None, page)
+        return
+    width = max(len(join_cells(row).split(" | ")) for row in block[:50])
+    header = looks_like_header([row[:width] for row in block[:2]])
+    text = "\n".join(join_cells(row) for row in block)
+    yield Element(ElementKind.TABLE, text, None, page, header_rows=int(header))

@@ -18,11 +18,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import cast
+from urllib.parse import unquote, urlsplit
 
 from tidemark.adapters.memory_source import MemoryKnown
 from tidemark.domain.model import CrawlEnd, CrawlItem, Outcome
 from tidemark.ports import Known, Source
-from urllib.parse import unquote, urlsplit
 
 
 @dataclass(slots=True)

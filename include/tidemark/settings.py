@@ -48,10 +48,11 @@ class Settings(BaseSettings):
     embedding_model: Annotated[
         str,
         Field(
-            description="Folder or hub name of a sentence-transformers model; empty means the "
-            "packaged all-MiniLM-L6-v2."
+            min_length=1,
+            description="Folder or hub name of a sentence-transformers model; the default comes "
+            "from a package.",
         ),
-    ] = ""
+    ] = "all-MiniLM-L6-v2"
     embedding_batch_size: Annotated[
         int, Field(ge=1, le=512, description="Texts the model reads at once.")
     ] = 8

@@ -101,8 +101,9 @@ class Workshop:
     @cached_property
     def tokenizer(self) -> Tokenizer:
         from tidemark.adapters.hf_tokenizer import HuggingFaceTokenizer
+        from tidemark.adapters.model_files import resolve_model
 
-        return HuggingFaceTokenizer(self.settings.embedding_model)
+        return HuggingFaceTokenizer(resolve_model(self.settings.embedding_model))
 
     @cached_property
     def embedder(self) -> Embedder:

@@ -56,6 +56,10 @@ class AirflowApi:
         """What each component says of itself; needs no login."""
         return self._send("GET", "/api/v2/monitor/health", token=False)
 
+    def warm(self) -> None:
+        """Have the API for tasks built, which its first caller would wait several seconds for."""
+        self._send("GET", "/execution/health", token=False)
+
     def wait_for_dag(self, dag_id: str, timeout: float = 60.0) -> None:
         """Wait until the DAG is known, which the dag-processor sees to.
 

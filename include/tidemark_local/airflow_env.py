@@ -114,7 +114,11 @@ def _settings(
             # With the defaults each short task ends up to five seconds late.
             "scheduler_idle_sleep_time": "0.2",
         },
-        "workers": {"min_heartbeat_interval": "1"},
+        "workers": {
+            "min_heartbeat_interval": "1",
+            # A busy machine may be late; each timeout of the default 5 s costs a retry.
+            "execution_api_timeout": "30",
+        },
         "dag_processor": {"parsing_processes": "1", "refresh_interval": "30"},
         "logging": {
             "base_log_folder": str(layout.airflow / "logs"),

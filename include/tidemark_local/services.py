@@ -245,6 +245,7 @@ class LocalAirflow:
         deadline = time.monotonic() + timeout
         api = self.api()
         waiting = {service.health: service.name for service in self._services}
+        warm = False
         while waiting:
             for ended in self._processes.ended():
                 raise PermanentError(
@@ -252,6 +253,9 @@ class LocalAirflow:
                     f"Its log is {ended.log}.",
                 )
             healthy = _healthy(api, began)
+            if healthy and not warm:
+                # The other services are still starting: this costs no time.
+                warm = _warm(api)
             waiting = {key: name for key, name in waiting.items() if key not in healthy}
             if waiting and time.monotonic() > deadline:
                 raise TransientError(
@@ -281,6 +285,14 @@ def _healthy(api: AirflowApi, began: datetime) -> set[str]:
     except TidemarkError:
         return set()
     return {name for name, said in answer.items() if _is_healthy(said, began)}
+
+
+def _warm(api: AirflowApi) -> bool:
+    try:
+        api.warm()
+    except TransientError:
+        return False
+    return True
 
 
 def _is_healthy(said: Json | None, began: datetime) -> bool:

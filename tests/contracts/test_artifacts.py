@@ -239,7 +239,7 @@ def test_a_folder_that_cannot_be_written_is_a_permanent_error(tmp_path: Path) ->
     (tmp_path / "file").write_text("in the way")
     store = FsspecArtifacts(str(tmp_path / "file"))
     for call in (lambda: store.write("a", b"x"), lambda: store.writer("a").__enter__()):
-        with pytest.raises(PermanentError, match="in the way|[Nn]ot a directory|File exists"):
+        with pytest.raises(PermanentError, match=r"[Nn]ot a directory|File exists"):
             call()
     assert not store.exists("a")
 

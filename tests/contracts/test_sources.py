@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Protocol, cast
 
 import pytest
 
@@ -113,7 +113,7 @@ class FilesWorld:
 
         def counted(path: str, mode: str) -> IO[bytes]:
             self._bodies += 1
-            return open(path, mode)
+            return cast(IO[bytes], Path(path).open(mode))
 
         monkeypatch.setattr("tidemark.adapters.files.open", counted, raising=False)
 

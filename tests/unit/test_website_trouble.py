@@ -146,7 +146,7 @@ def test_a_site_that_dies_in_the_middle_loses_nothing_and_is_soon_left_alone(sit
     crawl(site, known)
     site.pages["/"] = links(*(f"/{n}" for n in range(200))) + "changed"
     site.on_request = lambda path: site.close() if path == "/50" else None
-    crawled = crawl(site, known)
+    crawled = crawl(site, known, concurrency=1)
     said = list(crawled.outcomes().values())
     assert said.count("failed") == OUTAGES_IN_A_ROW
     assert "gone" not in said

@@ -9,7 +9,6 @@ shared folder, which a second user cannot open, and opens every folder above the
 
 import os
 import re
-import shlex
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -26,6 +25,9 @@ from tidemark.adapters.postgres_programs import (
     PORT,
     Postmaster,
     binaries,
+    failure,
+    is_postgres,
+    launch_server,
     read_postmaster,
     run_program,
 )
@@ -43,7 +45,9 @@ _SOCKET_PATH_BYTES = 100
 """The systems' limits are 103 to 107 bytes."""
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._+-]+")
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.02
+_LEFTOVERS_SECONDS = 10.0
+_IN_USE = "is still in use"
 
 
 class EmbeddedPostgres:
@@ -82,10 +86,11 @@ class EmbeddedPostgres:
             postmaster = self._postmaster()
             if postmaster is not None and postmaster.is_alive():
                 # Started by a process that died while waiting for it, and still recovering.
-                self._wait_until_ready()
+                self._wait_until_ready(postmaster.pid)
                 return
-            if postmaster is not None:
-                (self.data / "postmaster.pid").unlink(missing_ok=True)
+            # The server takes any process of that number for a server, and would not start. That
+            # nothing of an old one still runs on the data, it finds out by itself.
+            (self.data / "postmaster.pid").unlink(missing_ok=True)
             self._start()
 
     def url(self, database: str, driver: str | None = "psycopg") -> str:
@@ -114,11 +119,19 @@ class EmbeddedPostgres:
             self._open_the_way(account)
         if not (self.data / "PG_VERSION").exists():
             self._make_cluster(account)
-        options = {**self._settings, "unix_socket_directories": str(self._socket_folder(account))}
-        arguments = shlex.join(part for k, v in options.items() for part in ("-c", f"{k}={v}"))
-        start = ["-D", str(self.data), "-l", str(self.log), "-w", "-t", self._seconds]
-        self._run(account, "pg_ctl", "start", *start, "-o", arguments)
-        self._wait_until_ready()
+        settings = {**self._settings, "unix_socket_directories": str(self._socket_folder(account))}
+        deadline = time.monotonic() + _LEFTOVERS_SECONDS
+        while True:
+            pid = launch_server(account, self.data, settings, self.log)
+            try:
+                self._wait_until_ready(pid)
+            except PermanentError as error:
+                # Of a killed server some processes live on for a moment, and keep the data.
+                if _IN_USE not in error.message or time.monotonic() > deadline:
+                    raise
+                time.sleep(_LEFTOVERS_SECONDS / 20)
+            else:
+                return
 
     def _make_cluster(self, account: Account) -> None:
         # Made aside and renamed, so that an interruption leaves no half-made cluster behind.
@@ -194,9 +207,11 @@ class EmbeddedPostgres:
         except OSError as error:
             raise self._unusable(error) from error
 
-    def _wait_until_ready(self) -> None:
+    def _wait_until_ready(self, pid: int) -> None:
         deadline = time.monotonic() + self._timeout
         while not self.is_running():
+            if not is_postgres(pid):
+                raise failure("postgres", "it ended at once.", self.log)
             if time.monotonic() > deadline:
                 raise TransientError(
                     f"The Postgres server in {self.folder} is not ready after {self._seconds} s.",

@@ -33,7 +33,7 @@ _LASTING = (
 
 
 class Place(Protocol):
-    """Where values lie. Raises ``OSError``, for a missing key ``FileNotFoundError``."""
+    """Where values lie. Every method may raise ``OSError``."""
 
     def aside(self) -> AbstractContextManager[Path]:
         """A path for a new file, to be filled and then put; gone at the end."""
@@ -121,7 +121,7 @@ class FsspecArtifacts:
     def _open(self, key: str) -> BinaryIO:
         try:
             return self._place.open(key)
-        except FileNotFoundError as error:
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
             raise KeyError(key) from error
 
     def _lines(self, file: BinaryIO, key: str) -> Iterator[str]:

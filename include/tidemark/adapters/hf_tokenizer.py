@@ -38,7 +38,7 @@ class HuggingFaceTokenizer:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         try:
             self._tokenizer = Tokenizer.from_buffer(definition)
-        except Exception as error:  # noqa: BLE001 - the library raises bare Exception for a bad file
+        except Exception as error:
             raise PermanentError(
                 f"{file} is no tokenizer: {error}.", "Fetch the model again."
             ) from error

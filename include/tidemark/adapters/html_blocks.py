@@ -1,8 +1,8 @@
 """A cleaned page in the few block types that a partitioner reads without losing any.
 
-Unstructured leaves out ``details``, ``figure``, forms, labels and buttons, drops ids, and reads tables without
-their spans. Here such blocks become ones that it keeps; what it has no place for is written on the
-element in attributes of our own (``KIND``, ``ANCHOR``, ``TABLE_TEXT``, ``HEADER_ROWS``).
+Unstructured leaves out ``details``, ``figure``, forms, labels and buttons, drops ids, and reads tables
+without their spans. Here such blocks become ones that it keeps; what it has no place for is written on
+the element in attributes of our own (``KIND``, ``ANCHOR``, ``TABLE_TEXT``, ``HEADER_ROWS``).
 """
 
 import re
@@ -212,9 +212,11 @@ def _data_table(table: etree._Element) -> None:
         paragraph.text = caption
         paragraph.set(KIND, "caption")
         table.addprevious(paragraph)
-    anchor = table.get("id") or (
-        table.xpath("string(ancestor::*[1][contains(@class,'table')]/@id)")
+    parent = table.getparent()
+    around = (
+        parent.get("id") if parent is not None and "table" in (parent.get("class") or "") else None
     )
+    anchor = table.get("id") or around
     for child in list(table):
         table.remove(child)
     table.text = None
@@ -226,7 +228,7 @@ def _data_table(table: etree._Element) -> None:
     table.set(TABLE_TEXT, read.text)
     table.set(HEADER_ROWS, str(read.header_rows))
     if anchor:
-        table.set(ANCHOR, str(anchor))
+        table.set(ANCHOR, anchor)
 
 
 def _is_line_numbers(pre: etree._Element) -> bool:
@@ -249,7 +251,7 @@ def _unwrap_to(outer: etree._Element, inner: etree._Element) -> None:
 
 def _distribute_tab_labels(root: etree._Element) -> None:
     """The label of a tab goes to the head of its panel, so that alternatives are told apart."""
-    for labels in root.xpath(".//*[contains(@class,'tabbed-labels')]"):
+    for labels in [e for e in root.iter("div") if "tabbed-labels" in (e.get("class") or "")]:
         panels = labels.getnext()
         if panels is None or len(panels) != len(labels):
             continue

@@ -12,6 +12,7 @@ from lxml import etree
 
 from tidemark.adapters import html_furniture as furniture
 from tidemark.adapters.html_furniture import HEADINGS, Weight, text_of, weigh
+from tidemark.adapters.html_titles import page_language, page_title, site_name
 from tidemark.domain.errors import DocumentError
 
 CLEANER_VERSION = 1
@@ -21,7 +22,6 @@ _NOISE = (
     "link", "meta", "base", "select", "textarea", "datalist", "input", "progress", "noscript", "frame",
     "applet", "noembed", "dialog",
 )  # fmt: skip
-_SEPARATORS = re.compile(r"\s+[-|–—·•:»«/\\~]+\s+|\s*[|»·]\s*|\s*::\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ def _read(html: str, name: str, max_depth: int, gentleness: int) -> tuple[CleanP
     document = _parse(html, name)
     _check_depth(document, name, max_depth)
     declared = " ".join((document.findtext(".//head/title") or "").split())
-    site = _site_name(document)
-    language = _language(document)
+    site = site_name(document)
+    language = page_language(document)
     etree.strip_elements(document, *_NOISE, with_tail=False)
     body = document if document.tag == "body" else document.find(".//body")
     if body is None:
@@ -84,7 +84,7 @@ def _read(html: str, name: str, max_depth: int, gentleness: int) -> tuple[CleanP
         heading.tail, root.text = root.text, None
     kept = len(text_of(root))
     enough = gentleness == 2 or kept >= 200 or (kept > 0 and kept >= 0.3 * total_prose)
-    title = _title(declared, site, root)
+    title = page_title(declared, site, root)
     return CleanPage(root, title, language), enough
 
 
@@ -158,8 +158,7 @@ def _heading_outside(
         text = text_of(heading)
         if text and text.casefold() in declared.casefold():
             copy = etree.fromstring(etree.tostring(heading, with_tail=False), etree.HTMLParser())
-            found = copy.find(".//h1")
-            return found
+            return copy.find(".//h1")
     return None
 
 
@@ -294,7 +293,10 @@ def _unwanted_footer(element: etree._Element, weight: Weight, whole_page: bool) 
     """A footer goes, except the source of a quotation, and notes."""
     if any(a.tag in {"blockquote", "figure", "table"} for a in element.iterancestors()):
         return False
-    if element.xpath(".//*[@role='doc-endnotes' or contains(@class,'footnote')]"):
+    if any(
+        "footnote" in (e.get("class") or "") or e.get("role") == "doc-endnotes"
+        for e in element.iter()
+    ):
         return False
     return not (weight.headings and weight.prose > 600 and weight.density < 0.2)
 
@@ -327,63 +329,3 @@ def _alone(anchor: etree._Element) -> bool:
         return False
     said = (parent.text or "") + "".join(child.tail or "" for child in parent)
     return not re.search(r"\w{3}", said)
-
-
-def _site_name(document: etree._Element) -> str:
-    for attribute, value in (("property", "og:site_name"), ("name", "application-name")):
-        found = document.xpath(f".//meta[@{attribute}='{value}']/@content")
-        if found:
-            return " ".join(str(found[0]).split())
-    return ""
-
-
-def _language(document: etree._Element) -> str | None:
-    for element in document.iter("html", "body", "main"):
-        value = element.get("lang") or element.get("{http://www.w3.org/XML/1998/namespace}lang")
-        value = value or element.get("xml:lang")
-        if value:
-            return language_code(value)
-    for meta in document.iter("meta"):
-        if (meta.get("http-equiv") or meta.get("name") or "").lower() in {
-            "content-language",
-            "language",
-        }:
-            return language_code(meta.get("content") or "")
-    return None
-
-
-def language_code(tag: str) -> str | None:
-    """The ISO 639-1 code of a language tag such as "en-GB", else None."""
-    found = re.match(r"\s*([A-Za-z]{2})(?![A-Za-z])", tag)
-    return found.group(1).lower() if found else None
-
-
-def heading_text(heading: etree._Element) -> str:
-    """A heading's text without the permalink beside it."""
-    links = {a for a in heading.iter("a") if furniture.is_permalink(a)}
-    parts: list[str] = []
-    for event, element in etree.iterwalk(heading, events=("start", "end")):
-        inside = any(e in links for e in [element, *element.iterancestors()])
-        if event == "start" and not inside:
-            parts.append(element.text or "")
-        if event == "end" and element is not heading:
-            outer = element.getparent()
-            if outer is not None and not any(e in links for e in [outer, *outer.iterancestors()]):
-                parts.append(element.tail or "")
-    return " ".join("".join(parts).split()).rstrip("¶ ")
-
-
-def _title(declared: str, site: str, root: etree._Element) -> str:
-    first = next((h for h in root.iter("h1") if heading_text(h)), None)
-    if first is not None:
-        return heading_text(first)
-    parts = [part.strip() for part in _SEPARATORS.split(declared) if part.strip()]
-    if site and len(parts) > 1:
-        kept = [part for part in parts if part.casefold() != site.casefold()]
-        return declared[: declared.find(kept[-1]) + len(kept[-1])].strip() if kept else declared
-    for heading in root.iter("h2"):
-        # DocBook and some blogs head a page with h2: its text in the title marks where the site begins.
-        if heading_text(heading).casefold() in (part.casefold() for part in parts):
-            return heading_text(heading)
-        break
-    return declared

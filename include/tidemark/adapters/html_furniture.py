@@ -99,7 +99,7 @@ class Weight:
 
 def text_of(element: etree._Element) -> str:
     """All text in an element with white space folded."""
-    return " ".join("".join(element.itertext()).split())
+    return " ".join("".join(map(str, element.itertext())).split())
 
 
 def words_of(value: str) -> set[str]:

@@ -46,9 +46,7 @@ def table_text(table: etree._Element) -> TableText:
     only_headers = True
     for row in _rows(table):
         cells = _cells(row)
-        is_header = bool(cells) and (
-            row.getparent().tag == "thead" or all(cell.tag == "th" for cell in cells)
-        )
+        is_header = bool(cells) and (_in_head(row) or all(cell.tag == "th" for cell in cells))
         line = spans.line(cells, is_header=is_header)
         if not any(line):
             continue
@@ -93,6 +91,11 @@ def _rows(table: etree._Element) -> list[etree._Element]:
             part = {"thead": head, "tbody": body, "tfoot": foot}[child.tag]
             part.extend(row for row in child if row.tag == "tr")
     return head + body + foot
+
+
+def _in_head(row: etree._Element) -> bool:
+    parent = row.getparent()
+    return parent is not None and parent.tag == "thead"
 
 
 def _cells(row: etree._Element) -> list[etree._Element]:

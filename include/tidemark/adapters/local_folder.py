@@ -47,10 +47,7 @@ class LocalFolder:
             file.replace(target)
 
     def open(self, key: str) -> BinaryIO:
-        try:
-            return (self._root / key).open("rb")
-        except (IsADirectoryError, NotADirectoryError) as error:
-            raise FileNotFoundError(error.errno, error.strerror, error.filename) from error
+        return (self._root / key).open("rb")
 
     def size(self, key: str) -> int | None:
         path = self._root / key

@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 
 from pdfminer.converter import PDFPageAggregator
-from pdfminer.layout import LAParams, LTChar, LTContainer, LTFigure, LTTextBox, LTTextLine
+from pdfminer.layout import LAParams, LTChar, LTFigure, LTItem, LTTextBox, LTTextLine
 from pdfminer.pdfdocument import PDFDocument, PDFEncryptionError, PDFPasswordIncorrect
 from pdfminer.pdfexceptions import PDFException
 from pdfminer.pdfinterp import PDFPageInterpreter, PDFResourceManager
@@ -31,8 +31,8 @@ _MONO = re.compile(r"mono|courier|consol|menlo|typewriter|cmtt|code|fixed", re.I
 class Line:
     """One line of a page.
 
-    page: from 1. box: number of the text block on the page. x0, x1, top, bottom: points, from the page's upper
-    left corner. size: of its font in points. height: of the page.
+    page: from 1. box: number of the text block on the page. x0, x1, top, bottom: points, from the upper
+    left corner of the page. size: of its font in points. height: of the page.
     """
 
     text: str
@@ -119,7 +119,7 @@ def _lines(document: PDFDocument, name: str, max_pages: int) -> Iterator[Line]:
                     yield _line(line, number, box_number, layout.height)
 
 
-def _boxes(container: LTContainer) -> Iterator[LTTextBox]:
+def _boxes(container: Iterable[LTItem]) -> Iterator[LTTextBox]:
     for item in container:
         if isinstance(item, LTTextBox):
             yield item
@@ -151,10 +151,11 @@ def _line(line: LTTextLine, page: int, box: int, height: float) -> Line:
 def _of_itself(document: PDFDocument) -> tuple[str, str]:
     title = next((resolve1(info["Title"]) for info in document.info if "Title" in info), b"")
     language = resolve1(document.catalog.get("Lang", b""))
-    return tuple(  # type: ignore[return-value]  # two texts in, two texts out
-        decode_text(value).strip() if isinstance(value, bytes) else ""
-        for value in (title, language)
-    )
+    return _text(title), _text(language)
+
+
+def _text(value: object) -> str:
+    return decode_text(value).strip() if isinstance(value, bytes) else ""
 
 
 def without_running_lines(lines: list[Line]) -> list[Line]:

@@ -41,8 +41,8 @@ def decode(content: bytes, declared: str | None, name: str) -> str:
             "Check the file, or exclude it from the source.",
         )
     meta = _META.search(content[:4096])
-    for encoding in (declared, meta.group(1).decode("ascii") if meta else None, "utf-8"):
-        text = _strictly(content, encoding)
+    for guess in (declared, meta.group(1).decode("ascii") if meta else None, "utf-8"):
+        text = _strictly(content, guess)
         if text is not None:
             return _clean(text)
     loose = content.decode("utf-8", "replace")

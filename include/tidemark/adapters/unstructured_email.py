@@ -4,7 +4,8 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 
-from tidemark.adapters.html_cleaner import language_code, parse_content
+from tidemark.adapters.html_cleaner import parse_content
+from tidemark.adapters.html_titles import language_code
 from tidemark.adapters.text_decoding import decode
 from tidemark.adapters.unstructured_html import elements_of
 from tidemark.adapters.unstructured_plain_text import read_plain_text

@@ -89,12 +89,9 @@ def _mark(root: etree._Element) -> list[_Mark]:
     marks: list[_Mark] = []
     contexts: dict[etree._Element, _Mark] = {}
     for element in root.iter("*"):
-        parent = (
-            contexts.get(element.getparent(), _Mark(ElementKind.TEXT))
-            if element is not root
-            else None
-        )
-        mark = _derive(element, parent or _Mark(ElementKind.TEXT), len(marks))
+        owner = element.getparent()
+        outer = contexts.get(owner) if owner is not None else None
+        mark = _derive(element, outer or _Mark(ElementKind.TEXT), len(marks))
         contexts[element] = mark
         numbered = element.tag in _BLOCKS
         for attribute in list(element.attrib):
@@ -154,10 +151,8 @@ def _item_number(item: etree._Element) -> str:
         return ""
     before = sum(1 for sibling in item.itersiblings("li", preceding=True))
     value, start = item.get("value") or "", parent.get("start") or ""
-    if value.isdigit():
-        number = int(value)
-    else:
-        number = before + (int(start) if start.isdigit() else 1)
+    counted = before + (int(start) if start.isdigit() else 1)
+    number = int(value) if value.isdigit() else counted
     return f"{_styled(number, parent.get('type') or '1')}. "
 
 

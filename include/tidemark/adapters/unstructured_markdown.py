@@ -9,8 +9,9 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
-from tidemark.adapters.html_cleaner import language_code, parse_content
+from tidemark.adapters.html_cleaner import parse_content
 from tidemark.adapters.html_furniture import HEADINGS, text_of
+from tidemark.adapters.html_titles import language_code
 
 _FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(
@@ -24,10 +25,12 @@ _TAB = re.compile(r"===[!+]?\s+\"(.+)\"\s*$")
 _ALERT = re.compile(r"((?:>\s?)+)\[!(\w+)\]\s*$")
 # A line that some other program would replace by something: an include, a template's tag.
 _DIRECTIVE = re.compile(r"\s*(\{\*.*\*\}|\{%.*%\}|\{!.*!\}|\[TOC\])\s*$")
-_ADMONITIONS = frozenset(
-    """note tip warning danger info important caution hint example quote abstract summary success question
-    failure bug attention error seealso details check todo tldr faq secondary""".split()
+_ADMONITION_NAMES = (
+    "note tip warning danger info important caution hint example quote abstract summary "
+    "success question failure bug attention error seealso details check todo tldr faq "
+    "secondary "
 )
+_ADMONITIONS = frozenset(_ADMONITION_NAMES.split())
 _HEADING_ID = re.compile(r"\s*\{:?\s*#([\w:.-]+)[^}]*\}\s*$")
 
 

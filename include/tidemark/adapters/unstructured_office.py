@@ -8,8 +8,8 @@ from zipfile import ZipFile
 
 from lxml import etree
 
-from tidemark.adapters.html_cleaner import language_code
 from tidemark.adapters.html_tables import join_cells, looks_like_header, table_text
+from tidemark.adapters.html_titles import language_code
 from tidemark.adapters.unstructured_vendor import docx_partitioner, pptx_partitioner
 from tidemark.domain.model import Element, ElementKind, PartitionedDocument
 
@@ -17,7 +17,8 @@ _DUBLIN = "{http://purl.org/dc/elements/1.1/}"
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MEANINGLESS = re.compile(
     r"(untitled|document ?\d*|(microsoft )?word( document)?|powerpoint[ -]?(presentation|präsentation)?"
-    r"|presentation ?\d*|book ?\d*|title|slide ?\d*|.*\.(docx?|pptx?|xlsx?|pdf|indd|tmp|qxd|dvi)|microsoft word - .*)",
+    r"|presentation ?\d*|book ?\d*|title|slide ?\d*|microsoft word - .*"
+    r"|.*\.(docx?|pptx?|xlsx?|pdf|indd|tmp|qxd|dvi))",
     re.IGNORECASE,
 )
 _CODE_STYLE = re.compile(

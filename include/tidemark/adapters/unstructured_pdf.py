@@ -1,7 +1,7 @@
 """PDF to Elements: headings by their fonts, paragraphs and lists by their lines, pages by their numbers.
 
-Unstructured's own "fast" strategy reads PDFs with the same pdfminer, but its module cannot be imported without
-gigabytes of vision models, and it gives away the fonts, which tell headings better than any guess from words.
+Unstructured's own "fast" strategy reads PDFs with the same pdfminer, but its module cannot be imported
+without gigabytes of vision models, and it drops the fonts, which tell headings better than words do.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tidemark.adapters.html_cleaner import language_code
+from tidemark.adapters.html_titles import language_code
 from tidemark.adapters.pdf_lines import Line, read_pdf
 from tidemark.adapters.unstructured_office import sensible_title
 from tidemark.domain.model import Element, ElementKind, PartitionedDocument

@@ -1,4 +1,4 @@
-"""Plain text to blocks: underlined, numbered and capital headings, lists, tables drawn with spaces, paragraphs.
+"""Plain text to blocks: headings (underlined, numbered, capital), lists, drawn tables, paragraphs.
 
 A heading is believed only when it stands alone and looks like nothing else, since a wrong one cuts a document
 apart and a missed one only makes a section longer.
@@ -58,11 +58,7 @@ def _without_running_lines(pages: list[str]) -> list[list[str]]:
         edges.update({_shape(page[i]) for i in _edge(page)})
     running = {shape for shape, count in edges.items() if count >= max(3, len(split) // 2)}
     return [
-        [
-            line
-            for i, line in enumerate(page)
-            if i not in (e := set(_edge(page))) or _shape(line) not in running
-        ]
+        [line for i, line in enumerate(page) if _shape(line) not in running or i not in _edge(page)]
         for page in split
     ]
 

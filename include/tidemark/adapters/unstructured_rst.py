@@ -66,7 +66,7 @@ class _AnyOptions(dict[str, Any]):
         return directives.unchanged
 
 
-class _Passing(Directive):
+class _Passing(Directive):  # type: ignore[misc]  # docutils has no types
     """A directive of which docutils knows nothing: its argument and its content stay readable."""
 
     has_content = True

@@ -77,7 +77,7 @@ def detect(raw: RawDocument, max_expanded: int, max_ratio: int) -> Format:
     if expected is not None:
         raise DocumentError(
             "partition",
-            f"{raw.uri} is declared as {expected.value.upper()} and its bytes are not: it is damaged or something else.",
+            f"{raw.uri} is declared as {expected.value.upper()} and its bytes are not.",
             "Fetch or export the file again.",
         )
     return _text_format(raw, head)
@@ -118,7 +118,7 @@ def _office(raw: RawDocument, max_expanded: int, max_ratio: int) -> Format:
     if expanded > max_expanded or expanded > max_ratio * max(len(raw.content), 1024):
         raise DocumentError(
             "partition",
-            f"{raw.uri} would unpack from {len(raw.content):,} to {expanded:,} bytes, which is over the limit.",
+            f"{raw.uri} would unpack from {len(raw.content):,} to {expanded:,} bytes, over the limit.",
             "Exclude it, or raise the partitioner's max_expanded_bytes or max_ratio.",
         )
     if any(entry.flag_bits & 1 for entry in entries):

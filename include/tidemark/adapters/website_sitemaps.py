@@ -17,6 +17,8 @@ MAX_BYTES = 50 * 1024 * 1024
 MAX_FILES = 1_000
 _MAX_REDIRECTS = 5
 _STEP_BYTES = 65_536
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_BARE_AMPERSAND = re.compile(rb"&(?!(?:#\d+|#x[0-9a-fA-F]+|\w+);)")
 _END = re.compile(rb"</(?:\w+:)?(?:urlset|sitemapindex)\s*>")
 
 
@@ -95,8 +97,8 @@ class SitemapReader:
 def listed_in(body: bytes) -> Iterator[Listed]:
     """Stream the locations in a sitemap or an index, whatever its namespace.
 
-    A stray "&" or the like is forgiven. Raises ``BrokenEncodingError`` when the end is missing, after the
-    locations before that.
+    A bare "&" in an address is read as it is meant. Raises ``BrokenEncodingError`` when the end is
+    missing, after the locations before that.
     """
     # Entities stay unresolved and nothing is loaded: a sitemap is a stranger's XML.
     parser = etree.XMLPullParser(
@@ -107,6 +109,8 @@ def listed_in(body: bytes) -> Iterator[Listed]:
         load_dtd=False,
         huge_tree=False,
     )
+    if not body.startswith(_UTF_16):
+        body = _BARE_AMPERSAND.sub(b"&amp;", body)
     try:
         for start in range(0, len(body), _STEP_BYTES):
             parser.feed(body[start : start + _STEP_BYTES])

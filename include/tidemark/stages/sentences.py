@@ -6,9 +6,17 @@ abbreviation, an initial, a number, an ellipsis or a small letter after it.
 
 import re
 
-_ABBREVIATIONS = frozenset(
-    ["adj", "adm", "adv", "al", "apr", "approx", "apt", "art", "assn", "assoc", "asst", "atty", "aug", "ave", "bldg", "blvd", "bros", "ca", "capt", "cf", "ch", "chap", "cmd", "co", "col", "comdr", "corp", "cpl", "ct", "dec", "dept", "dist", "div", "dr", "ed", "eds", "eg", "eng", "eq", "eqs", "esp", "est", "etc", "ex", "excl", "ext", "fed", "feb", "ff", "fig", "figs", "fr", "fri", "ft", "gen", "gov", "hon", "hr", "hrs", "ibid", "ie", "inc", "incl", "insp", "int", "jan", "jr", "jul", "jun", "lat", "lib", "lt", "ltd", "maj", "mar", "max", "messrs", "min", "misc", "mlle", "mme", "mon", "mr", "mrs", "ms", "msgr", "mt", "mtn", "nb", "nos", "nov", "nr", "oct", "op", "orig", "para", "pers", "pg", "ph", "pl", "pp", "pres", "prof", "pt", "pub", "ref", "rep", "rev", "sat", "sec", "sen", "sep", "sept", "sgt", "sr", "st", "stat", "subst", "supt", "tel", "thu", "thur", "thurs", "transl", "tue", "tues", "univ", "viz", "vol", "vols", "vs", "wed", "abs", "abt", "bzw", "bspw", "bsp", "d", "dgl", "geb", "ggf", "inkl", "nr", "std", "str", "u", "usw", "vgl", "z", "zzgl", "zb", "av", "env", "ndlr", "p", "ex", "sra", "srta", "ud", "uds", "dott", "ing", "sig", "cit"]
-)  # fmt: skip
+_WORDS = (
+    "adj adm adv al apr approx apt art assn assoc asst atty aug ave bldg blvd bros ca capt cf "
+    "ch chap cmd co col comdr corp cpl ct dec dept dist div dr ed eds eg eng eq eqs esp est "
+    "etc ex excl ext fed feb ff fig figs fr fri ft gen gov hon hr hrs ibid ie inc incl insp "
+    "int jan jr jul jun lat lib lt ltd maj mar messrs misc mlle mme mon mr mrs ms msgr mt mtn "
+    "nb nos nov nr oct op orig para pers pg ph pl pp pres prof pt pub ref rep rev sat sec sen "
+    "sep sept sgt sr st stat subst supt tel thu thur thurs transl tue tues univ viz vol vols "
+    "vs wed abs abt bzw bspw bsp d dgl geb ggf inkl std str u usw vgl z zzgl zb av env ndlr p "
+    "sra srta ud uds dott ing sig cit "
+)
+_ABBREVIATIONS = frozenset(_WORDS.split())
 # "No." and "Sun." end sentences as words and do not before a number.
 _BEFORE_NUMBER = frozenset(
     {"no", "sun", "art", "fig", "nr", "para", "eq", "vol", "ch", "sec", "pp", "p", "v"}

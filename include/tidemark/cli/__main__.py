@@ -1,0 +1,5 @@
+"""`python -m tidemark.cli`."""
+
+from tidemark.cli import main
+
+main()

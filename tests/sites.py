@@ -33,6 +33,7 @@ class Page:
     location: makes it a redirect when ``status`` is not a 3xx already (302).
     delay: seconds before the answer.
     declared_length: a Content-Length other than the truth; the connection then closes early.
+    endless: repeats the body without a Content-Length until the client hangs up.
     failures: answer ``failure_status`` so many times before the real answer.
     """
 
@@ -45,6 +46,7 @@ class Page:
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
     declared_length: int | None = None
+    endless: bool = False
     failures: int = 0
     failure_status: int = 503
 
@@ -240,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(304 if unchanged else status)
         for name, value in self._headers(page, unchanged):
             self.send_header(name, value)
-        if not unchanged:
+        if not unchanged and not page.endless:
             length = len(content) if page.declared_length is None else page.declared_length
             self.send_header("Content-Length", str(length))
         self.end_headers()
@@ -248,7 +250,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
             if status == 200:
                 self.site.sent(self.path, len(content))
-        if page.declared_length is not None:
+        while content and page.endless and not self.site.closed:
+            self.wfile.write(content)
+        if page.declared_length is not None or page.endless:
             self.close_connection = True
 
     def _headers(self, page: Page, unchanged: bool) -> Iterator[tuple[str, str]]:

@@ -112,6 +112,12 @@ class AirflowApi:
         path = f"/api/v2/dags/{_part(dag_id)}/dagRuns?order_by=-run_after&"
         return [dag_run(found) for found in self._pages(path, "dag_runs")]
 
+    def fail_unfinished(self, dag_id: str) -> None:
+        """Mark the runs that are queued or running as failed, which ends their tasks."""
+        for run in self.runs(dag_id):
+            if not run.ended:
+                self._send("PATCH", _run_path(dag_id, run.run_id), json={"state": "failed"})
+
     def tasks(self, dag_id: str, run_id: str) -> list[TaskRun]:
         path = f"{_run_path(dag_id, run_id)}/taskInstances?"
         return [task_run(found) for found in self._pages(path, "task_instances")]

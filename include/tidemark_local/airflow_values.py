@@ -91,5 +91,11 @@ def log_lines(entry: str | Json) -> list[str]:
     if isinstance(entry, str):
         return entry.splitlines()
     problems = entry.get("error_detail") or []
-    raised = [f"{p.get('exc_type', '')}: {p.get('exc_value', '')}" for p in problems]
+    raised = [line for problem in problems for line in _raised(problem)]
     return [str(entry.get("event", "")), *raised]
+
+
+def _raised(problem: Json) -> list[str]:
+    frames = problem.get("frames") or []
+    where = [f"  {f.get('filename')}:{f.get('lineno')} in {f.get('name')}" for f in frames[-3:]]
+    return [*where, f"{problem.get('exc_type', '')}: {problem.get('exc_value', '')}"]

@@ -25,6 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
         continue
     layout = Layout(options.home)
     layout.processes().stop(grace=10.0)
+    layout.state.unlink(missing_ok=True)
     if options.postgres:
         layout.postgres().stop()
     return 0

@@ -55,6 +55,11 @@ class Layout:
         return self.airflow / "passwords.json"
 
     @property
+    def password_shown(self) -> Path:
+        """There once the password has been printed."""
+        return self.airflow / "password-shown"
+
+    @property
     def keys(self) -> Path:
         return self.airflow / "keys.json"
 

@@ -177,16 +177,24 @@ class LocalAirflow:
         log = self.layout.logs / f"{name}.log"
         return self._processes.spawn(name, command, self.environment(), log)
 
+    def spawned(self, name: str) -> Record | None:
+        """A process of this home that is alive."""
+        return next((r for r in self._processes.alive() if r.name == name), None)
+
     def release(self) -> None:
         """Leave the services to run on when this process ends (``make up``)."""
         for api in self._apis:
             api.close()
 
-    def stop(self, grace: float = 15.0) -> None:
-        """Stop what was started here, the database server if it was started here, and the guard."""
+    def stop_services(self, grace: float = 10.0) -> None:
+        """Stop Airflow's processes; the database server stays."""
         self.release()
         self._processes.stop(grace)
         self.layout.state.unlink(missing_ok=True)
+
+    def stop(self, grace: float = 10.0) -> None:
+        """Stop what was started here, the database server if it was started here, and the guard."""
+        self.stop_services(grace)
         if self._owns_postgres:
             self._postgres.stop()
         if self._guard is not None and self._guard.stdin is not None:

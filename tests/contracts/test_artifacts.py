@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 import tracemalloc
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import tidemark
+from contracts.processes import start_python
 from tidemark.adapters.fsspec_artifacts import FsspecArtifacts
 from tidemark.adapters.memory_artifacts import MemoryArtifacts
 from tidemark.domain.errors import ConfigurationError, PermanentError
@@ -56,7 +54,7 @@ def test_the_last_value_written_counts(store: ArtifactStore) -> None:
 
 def test_a_missing_key_is_a_key_error(store: ArtifactStore) -> None:
     store.write("raw/a", b"x")
-    for key in ("raw/b", "raw", "raw/a/b", "nothing"):
+    for key in ("raw/b", "raw", "nothing", "nothing/b"):
         assert not store.exists(key)
         with pytest.raises(KeyError):
             store.read(key)
@@ -193,6 +191,16 @@ def test_a_value_that_is_there_is_not_written_again(folder: Path) -> None:
     assert store.read("raw/a") == b"y" * 1000
 
 
+def test_there_is_nothing_below_a_value(folder: Path) -> None:
+    store = FsspecArtifacts(str(folder))
+    store.write("a", b"x")
+    assert not store.exists("a/b")
+    store.delete("a/b")
+    with pytest.raises(KeyError):
+        store.read("a/b")
+    assert list(store.keys("a/")) == []
+
+
 def test_a_folder_without_values_is_removed(folder: Path) -> None:
     store = FsspecArtifacts(str(folder))
     store.write("runs/1/plan", b"x")
@@ -213,13 +221,7 @@ with FsspecArtifacts(sys.argv[1]).writer("a") as writer:
 
 
 def test_a_killed_writer_leaves_no_value_and_its_rest_is_swept_a_day_later(folder: Path) -> None:
-    package = str(Path(tidemark.__file__).parents[1])
-    process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(folder)],
-        env={**os.environ, "PYTHONPATH": package},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    process = start_python(WRITER, str(folder))
     assert process.stdout is not None
     assert process.stdout.readline() == "writing\n"
     process.send_signal(signal.SIGKILL)

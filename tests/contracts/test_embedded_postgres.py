@@ -3,16 +3,15 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import NullPool, create_engine, make_url, text
 
-import tidemark
+from contracts.processes import start_python
 from tidemark.adapters.embedded_postgres import EmbeddedPostgres
 from tidemark.adapters.postgres_programs import read_postmaster
 from tidemark.domain.errors import ConfigurationError, PermanentError
@@ -105,6 +104,9 @@ def test_it_starts_again_after_it_was_killed(server: EmbeddedPostgres) -> None:
     found = read_postmaster(server.data)
     assert found is not None
     os.kill(found.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while server.is_running() and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert ask(server.url("a")) == 1
     assert server.url("a") == url
 
@@ -146,23 +148,13 @@ CALLER = """
 import sys
 from pathlib import Path
 from tidemark.adapters.embedded_postgres import EmbeddedPostgres
-print(EmbeddedPostgres(Path(sys.argv[1])).url("shared"))
+print(EmbeddedPostgres(Path(sys.argv[1]), settings={"fsync": "off"}).url("shared"))
 """
 
 
 def test_many_processes_may_start_it_at_once_and_it_outlives_them(folder: Path) -> None:
     home = folder / "many"
-    package = str(Path(tidemark.__file__).parents[1])
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", CALLER, str(home)],
-            env={**os.environ, "PYTHONPATH": package},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
+    processes = [start_python(CALLER, str(home)) for _ in range(4)]
     answers = [process.communicate(timeout=120) for process in processes]
     server = EmbeddedPostgres(home)
     try:

@@ -1,20 +1,17 @@
 """The locks that every Ledger gives, and what holds of the real ones across processes."""
 
-import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import NullPool, create_engine, text
 
-import tidemark
+from contracts.processes import start_python
 from tidemark.adapters.postgres_ledger import PostgresLedger
 from tidemark.domain.errors import SourceBusyError, TidemarkError, TransientError
 from tidemark.ports import Ledger
@@ -148,13 +145,7 @@ with ledger.lock("handbook"), ledger.lock_documents([UUID(sys.argv[2])]):
 @contextmanager
 def holder(url: str, document: UUID) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the source "handbook" and a document."""
-    package = str(Path(tidemark.__file__).parents[1])
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, url, str(document)],
-        env={**os.environ, "PYTHONPATH": package},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    process = start_python(HOLDER, url, str(document))
     try:
         assert process.stdout is not None
         assert process.stdout.readline().strip() == "held"

@@ -8,6 +8,7 @@ from sites import Crawled, crawl_all
 from tidemark.adapters.files import FilesOptions, FilesSource
 from tidemark.adapters.memory_source import MemoryKnown
 from tidemark.domain.errors import ConfigurationError
+from tidemark.domain.model import Validators
 
 
 @pytest.fixture
@@ -104,8 +105,9 @@ def test_size_and_time_of_change_tell_without_reading(root: Path) -> None:
     assert said(root, crawl(root, known)) == {"a.md": "fetched"}
 
 
+@pytest.mark.parametrize("text", ["second, and longer", "later"])
 def test_a_file_that_changes_while_it_is_read_is_read_again(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     write(root, a="first")
     reads = []
@@ -113,14 +115,15 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(
     def changing(path: str, mode: str) -> Any:
         reads.append(path)
         if len(reads) == 1:
-            Path(path).write_text("second, and longer")
+            Path(path).write_text(text)
+            os.utime(path, (0, 1_700_000_000))
         return Path(path).open(mode)
 
     monkeypatch.setattr("tidemark.adapters.files.open", changing, raising=False)
     (item,) = crawl(root).items.values()
     assert item.raw is not None
-    assert item.raw.content == b"second, and longer"
-    assert item.raw.validators.size == len(item.raw.content)
+    assert item.raw.content == text.encode()
+    assert item.raw.validators == Validators(size=len(text), mtime=1_700_000_000)
     assert len(reads) == 2
 
 

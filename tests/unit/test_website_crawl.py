@@ -120,6 +120,12 @@ def test_a_page_over_the_size_limit_is_excluded(site: Site, declared: bool) -> N
     assert "larger than 1,000 bytes" in crawled.items[site.url + "big"].detail
 
 
+def test_a_page_without_an_end_is_excluded_too(site: Site) -> None:
+    site.pages.update({"/": links("/endless"), "/endless": Page("x" * 50_000, endless=True)})
+    crawled = crawl(site, max_bytes=200_000, timeout=1)
+    assert crawled.outcomes(site.origin)["/endless"] == "excluded"
+
+
 def test_noindex_excludes_a_page_but_not_what_it_links_to(site: Site) -> None:
     site.pages.update(
         {
@@ -189,7 +195,8 @@ def test_a_page_that_is_no_longer_linked_and_still_answers_is_left_to_the_rule_f
     crawl(site, known)
     site.pages["/"] = "no more"
     site.forget()
-    crawled = crawl(site, known)
+    # It would be excluded as too large, were its body read.
+    crawled = crawl(site, known, max_bytes=50_000)
     assert crawled.outcomes(site.origin) == {"/": "fetched"}
     assert site.requests["/a"] == 1
     assert crawled.end.complete

@@ -3,7 +3,8 @@
 import gzip
 import threading
 from collections.abc import Iterator
-from time import monotonic
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from sites import Crawled, Page, Site, crawl_all
 from tidemark.adapters.memory_source import MemoryKnown
 from tidemark.adapters.website import WebsiteOptions, WebsiteSource
 from tidemark.adapters.website_crawl import OUTAGES_IN_A_ROW
+from tidemark.adapters.website_http import Fetcher
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.model import CrawlItem
 
@@ -130,6 +132,31 @@ def test_it_comes_back_when_the_server_says(site: Site) -> None:
     started = monotonic()
     assert crawl(site, retries=1).outcomes(site.origin)["/a"] == "fetched"
     assert monotonic() - started >= 1
+
+
+def test_while_the_server_wants_quiet_no_other_page_is_asked_for_either(site: Site) -> None:
+    site.pages.update({"/busy": Page("x", failures=1, headers={"Retry-After": "1"}), "/a": "a"})
+    options = WebsiteOptions(site.url, allow_private=True, retries=1, concurrency=2)
+    with Fetcher(options) as fetcher, ThreadPoolExecutor(1) as pool:
+        busy = pool.submit(fetcher.get, site.url + "busy")
+        while not site.requests["/busy"]:
+            sleep(0.005)
+        sleep(0.2)
+        started = monotonic()
+        assert fetcher.get(site.url + "a").body == b"a"
+        assert monotonic() - started > 0.5
+        assert busy.result().body == b"x"
+
+
+def test_leaving_a_crawl_does_not_wait_for_what_the_crawl_waits_for(site: Site) -> None:
+    site.pages.update({"/": links("/0", "/1"), "/0": Page("x", delay=0.2)})
+    site.pages["/1"] = Page(status=503, headers={"Retry-After": "60"})
+    running = source(site, retries=1, concurrency=2).crawl(MemoryKnown())
+    for _ in range(2):
+        next(running)
+    started = monotonic()
+    running.close()  # type: ignore[attr-defined]  # a generator
+    assert monotonic() - started < 10
 
 
 def test_it_does_not_wait_for_ever(site: Site) -> None:

@@ -88,9 +88,6 @@ class EmbeddedPostgres:
                 # Started by a process that died while waiting for it, and still recovering.
                 self._wait_until_ready(postmaster.pid)
                 return
-            # The server takes any process of that number for a server, and would not start. That
-            # nothing of an old one still runs on the data, it finds out by itself.
-            (self.data / "postmaster.pid").unlink(missing_ok=True)
             self._start()
 
     def url(self, database: str, driver: str | None = "psycopg") -> str:
@@ -119,7 +116,12 @@ class EmbeddedPostgres:
             self._open_the_way(account)
         if not (self.data / "PG_VERSION").exists():
             self._make_cluster(account)
-        settings = {**self._settings, "unix_socket_directories": str(self._socket_folder(account))}
+        sockets = self._socket_folder(account)
+        # A server takes any process that has the number in these files for another server, and does not
+        # start. That nothing of a killed one still works on the data, it finds out by itself.
+        for left in (self.data / "postmaster.pid", sockets / f".s.PGSQL.{PORT}.lock"):
+            left.unlink(missing_ok=True)
+        settings = {**self._settings, "unix_socket_directories": str(sockets)}
         deadline = time.monotonic() + _LEFTOVERS_SECONDS
         while True:
             pid = launch_server(account, self.data, settings, self.log)
@@ -139,9 +141,9 @@ class EmbeddedPostgres:
         shutil.rmtree(unfinished, ignore_errors=True)
         account.own(unfinished)
         trust = ["--auth-local=trust", "--auth-host=reject", "--username=postgres"]
-        self._run(
-            account, "initdb", "-D", str(unfinished), "--encoding=UTF8", "--no-locale", *trust
-        )
+        sync = ["--no-sync"] if self._settings.get("fsync") == "off" else []
+        names = ["--encoding=UTF8", "--no-locale"]
+        self._run(account, "initdb", "-D", str(unfinished), *names, *trust, *sync)
         unfinished.rename(self.data)
 
     def _open_the_way(self, account: Account) -> None:

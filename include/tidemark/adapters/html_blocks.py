@@ -10,8 +10,8 @@ import re
 from lxml import etree
 
 from tidemark.adapters import html_furniture as furniture
-from tidemark.adapters.html_cleaner import drop
 from tidemark.adapters.html_furniture import HEADINGS, text_of
+from tidemark.adapters.html_pruner import drop
 from tidemark.adapters.html_tables import caption_of, is_layout, table_text
 
 KIND = "data-tm-kind"
@@ -256,6 +256,8 @@ def _distribute_tab_labels(root: etree._Element) -> None:
         if panels is None or len(panels) != len(labels):
             continue
         for label, panel in zip(list(labels), list(panels), strict=True):
+            if not text_of(panel):  # a picture, which is not read
+                continue
             paragraph = etree.Element("p")
             paragraph.text = text_of(label)
             paragraph.set(KIND, "caption")

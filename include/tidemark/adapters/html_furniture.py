@@ -7,6 +7,7 @@ element and then refuses to drop anything that holds much of the page.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from lxml import etree
 
@@ -102,9 +103,16 @@ def text_of(element: etree._Element) -> str:
     return " ".join("".join(map(str, element.itertext())).split())
 
 
-def words_of(value: str) -> set[str]:
+@lru_cache(maxsize=8192)
+def words_of(value: str) -> frozenset[str]:
     """The words of a class or id attribute: split at separators and at camel humps, lower case."""
-    return {word.lower() for word in _WORDS.findall(value)}
+    return frozenset(word.lower() for word in _WORDS.findall(value))
+
+
+@lru_cache(maxsize=8192)
+def _is_strong(value: str) -> bool:
+    lowered = value.lower().replace("_", "-")
+    return bool(words_of(value) & STRONG_WORDS) or any(p in lowered for p in STRONG_PHRASES)
 
 
 def is_hidden(element: etree._Element) -> bool:
@@ -137,12 +145,8 @@ def lists_the_contents(element: etree._Element) -> bool:
 
 def strong_words(element: etree._Element) -> bool:
     """Whether the class, or an id that is no heading's slug, says furniture without a doubt."""
-    for value in _names(element):
-        if words_of(value) & STRONG_WORDS:
-            return True
-        lowered = value.lower().replace("_", "-")
-        if any(phrase in lowered for phrase in STRONG_PHRASES):
-            return True
+    if any(_is_strong(value) for value in _names(element)):
+        return True
     classes = set((element.get("class") or "").split())
     return {"contents", "topic"} <= classes  # the table of contents of reStructuredText
 
@@ -216,4 +220,4 @@ def _add(total: Weight, part: Weight, tail: int) -> None:
 
 
 def _visible(text: str | None) -> int:
-    return len("".join(text.split())) if text else 0
+    return len(text.strip()) if text else 0

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Row
 
@@ -58,120 +59,64 @@ def _failure(stored: Mapping[str, Any] | None) -> Failure | None:
     return Failure(**{**stored, **times})
 
 
+_CONVERTED = ("status", "validators", "fingerprints", "failure")
+_ALIKE = tuple(f.name for f in fields(DocumentRecord) if f.name not in _CONVERTED)
+"""Fields of a document that are columns of the same name and type."""
+
+
 def document_values(record: DocumentRecord) -> Values:
     indexed = record.fingerprints
     return {
-        "document_id": record.document_id,
-        "source": record.source,
-        "uri": record.uri,
-        "title": record.title,
-        "media_type": record.media_type,
-        "charset": record.charset,
+        **{name: getattr(record, name) for name in _ALIKE},
         "status": record.status.value,
         "validators": validators_json(record.validators),
-        "fetch_fingerprint": record.fetch_fingerprint,
-        "fetched_raw_hash": record.fetched_raw_hash,
-        "raw_hash": record.raw_hash,
-        "content_hash": record.content_hash,
         "indexed_fetch_fingerprint": indexed.fetch if indexed else None,
         "indexed_partition_fingerprint": indexed.partition if indexed else None,
         "indexed_chunk_fingerprint": indexed.chunk if indexed else None,
         "indexed_embed_fingerprint": indexed.embed if indexed else None,
-        "generation": record.generation,
-        "sections": record.sections,
-        "chunks": record.chunks,
-        "reason": record.reason,
-        "first_seen": record.first_seen,
-        "last_seen": record.last_seen,
-        "fetched_at": record.fetched_at,
-        "indexed_at": record.indexed_at,
-        "missing_since": record.missing_since,
-        "missing_runs": record.missing_runs,
-        "last_run_id": record.last_run_id,
         "failure": _failure_json(record.failure),
     }
 
 
 def document_record(row: Row[Any]) -> DocumentRecord:
+    # By way of a dictionary: a row's attributes cost more than all the rest of this together.
+    stored = row._asdict()
     fingerprints = None
-    if row.indexed_fetch_fingerprint is not None:
+    if stored["indexed_fetch_fingerprint"] is not None:
         fingerprints = Fingerprints(
-            fetch=row.indexed_fetch_fingerprint,
-            partition=row.indexed_partition_fingerprint,
-            chunk=row.indexed_chunk_fingerprint,
-            embed=row.indexed_embed_fingerprint,
+            fetch=stored["indexed_fetch_fingerprint"],
+            partition=stored["indexed_partition_fingerprint"],
+            chunk=stored["indexed_chunk_fingerprint"],
+            embed=stored["indexed_embed_fingerprint"],
         )
     return DocumentRecord(
-        document_id=row.document_id,
-        source=row.source,
-        uri=row.uri,
-        title=row.title,
-        media_type=row.media_type,
-        charset=row.charset,
-        status=DocumentStatus(row.status),
-        validators=Validators(**row.validators),
-        fetch_fingerprint=row.fetch_fingerprint,
-        fetched_raw_hash=row.fetched_raw_hash,
-        raw_hash=row.raw_hash,
-        content_hash=row.content_hash,
+        **{name: stored[name] for name in _ALIKE},
+        status=DocumentStatus(stored["status"]),
+        validators=Validators(**stored["validators"]),
         fingerprints=fingerprints,
-        generation=row.generation,
-        sections=row.sections,
-        chunks=row.chunks,
-        reason=row.reason,
-        first_seen=row.first_seen,
-        last_seen=row.last_seen,
-        fetched_at=row.fetched_at,
-        indexed_at=row.indexed_at,
-        missing_since=row.missing_since,
-        missing_runs=row.missing_runs,
-        last_run_id=row.last_run_id,
-        failure=_failure(row.failure),
+        failure=_failure(stored["failure"]),
     )
 
 
-def section_values(document_id: object, record: SectionRecord) -> Values:
-    return {
-        "section_id": record.section_id,
-        "document_id": document_id,
-        "parent_section_id": record.parent_section_id,
-        "ordinal": record.ordinal,
-        "heading_path": [storable(heading) for heading in record.heading_path],
-        "payload_hash": record.payload_hash,
-    }
+def section_values(document_id: UUID, record: SectionRecord) -> Values:
+    heading_path = [storable(heading) for heading in record.heading_path]
+    return {**_fields(record), "document_id": document_id, "heading_path": heading_path}
 
 
 def section_record(row: Row[Any]) -> SectionRecord:
-    return SectionRecord(
-        section_id=row.section_id,
-        parent_section_id=row.parent_section_id,
-        ordinal=row.ordinal,
-        heading_path=tuple(row.heading_path),
-        payload_hash=row.payload_hash,
-    )
+    stored = row._asdict()
+    del stored["document_id"]
+    return SectionRecord(**{**stored, "heading_path": tuple(stored["heading_path"])})
 
 
-def chunk_values(document_id: object, record: ChunkRecord) -> Values:
-    return {
-        "point_id": record.point_id,
-        "document_id": document_id,
-        "section_id": record.section_id,
-        "chunk_index": record.chunk_index,
-        "embed_hash": record.embed_hash,
-        "payload_hash": record.payload_hash,
-        "token_count": record.token_count,
-    }
+def chunk_values(document_id: UUID, record: ChunkRecord) -> Values:
+    return {**_fields(record), "document_id": document_id}
 
 
 def chunk_record(row: Row[Any]) -> ChunkRecord:
-    return ChunkRecord(
-        point_id=row.point_id,
-        section_id=row.section_id,
-        chunk_index=row.chunk_index,
-        embed_hash=row.embed_hash,
-        payload_hash=row.payload_hash,
-        token_count=row.token_count,
-    )
+    stored = row._asdict()
+    del stored["document_id"]
+    return ChunkRecord(**stored)
 
 
 def tombstone_values(record: Tombstone) -> Values:
@@ -195,7 +140,9 @@ def event_values(record: RunDocument) -> Values:
 
 
 def event_record(row: Row[Any]) -> RunDocument:
-    return RunDocument(**{k: v for k, v in row._asdict().items() if k != "recorded_at"})
+    stored = row._asdict()
+    del stored["recorded_at"]
+    return RunDocument(**stored)
 
 
 def generation_values(record: GenerationRecord) -> Values:

@@ -3,11 +3,11 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 
 from pdfminer.converter import PDFPageAggregator
-from pdfminer.layout import LAParams, LTChar, LTFigure, LTItem, LTTextBox, LTTextLine
+from pdfminer.layout import LAParams, LTChar, LTFigure, LTItem, LTPage, LTTextBox, LTTextLine
 from pdfminer.pdfdocument import PDFDocument, PDFEncryptionError, PDFPasswordIncorrect
 from pdfminer.pdfexceptions import PDFException
 from pdfminer.pdfinterp import PDFPageInterpreter, PDFResourceManager
@@ -17,6 +17,7 @@ from pdfminer.pdftypes import resolve1
 from pdfminer.psexceptions import PSException
 from pdfminer.utils import decode_text
 
+from tidemark.adapters.pdf_tables import ruled_tables
 from tidemark.domain.errors import DocumentError
 
 _EDGE = 0.09
@@ -32,7 +33,8 @@ class Line:
     """One line of a page.
 
     page: from 1. box: number of the text block on the page. x0, x1, top, bottom: points, from the upper
-    left corner of the page. size: of its font in points. height: of the page.
+    left corner of the page. size: of its font in points. height: of the page. table: the cells of a ruled
+    table that stands here; its text is "".
     """
 
     text: str
@@ -46,6 +48,7 @@ class Line:
     bold: bool
     mono: bool
     height: float
+    table: tuple[tuple[str, ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ def read_pdf(content: bytes, name: str, max_pages: int) -> PdfText:
             "Fetch or export the file again.",
         ) from error
     kept = without_running_lines(lines)
-    if not any(re.search(r"\w", line.text) for line in kept):
+    if not any(line.table or re.search(r"\w", line.text) for line in kept):
         raise DocumentError(
             "partition",
             f"{name} has no text, only images.",
@@ -113,10 +116,26 @@ def _lines(document: PDFDocument, name: str, max_pages: int) -> Iterator[Line]:
             )
         interpreter.process_page(page)
         layout = device.get_result()
-        for box_number, box in enumerate(_boxes(layout)):
-            for line in box:
-                if isinstance(line, LTTextLine) and line.get_text().strip():
-                    yield _line(line, number, box_number, layout.height)
+        yield from _page_lines(layout, number)
+
+
+def _page_lines(layout: LTPage, number: int) -> Iterator[Line]:
+    """The lines of a page; a table stands where the first of its lines would."""
+    tables = ruled_tables(layout)
+    given: set[int] = set()
+    for box_number, box in enumerate(_boxes(layout)):
+        for line in box:
+            if not isinstance(line, LTTextLine) or not line.get_text().strip():
+                continue
+            x, y = (line.x0 + line.x1) / 2, (line.y0 + line.y1) / 2
+            inside = next((i for i, table in enumerate(tables) if table.holds(x, y)), None)
+            if inside is None:
+                yield _line(line, number, box_number, layout.height)
+            elif inside not in given:
+                given.add(inside)
+                table = tables[inside]
+                drawn = _line(line, number, -1 - inside, layout.height)
+                yield replace(drawn, text="", table=table.rows)
 
 
 def _boxes(container: Iterable[LTItem]) -> Iterator[LTTextBox]:
@@ -171,7 +190,8 @@ def without_running_lines(lines: list[Line]) -> list[Line]:
     return [
         line
         for line in lines
-        if not (_at_edge(line) and (_is_page_number(line) or len(seen[_shape(line)]) >= least))
+        if line.table
+        or not (_at_edge(line) and (_is_page_number(line) or len(seen[_shape(line)]) >= least))
     ]
 
 

@@ -1,5 +1,6 @@
 """Texts to vectors through sentence-transformers; torch is imported at the first text, not before."""
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from threading import Lock
@@ -106,14 +107,19 @@ class SentenceTransformersEmbedder:
 
     @cached_property
     def _loaded(self) -> "SentenceTransformer":
+        # Read once, when OpenMP is loaded: waiting threads that spin cost four times the CPU where
+        # cores are shared, as they are by Airflow's processes.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         try:
             import torch
             from sentence_transformers import SentenceTransformer
+            from transformers.utils.logging import disable_progress_bar
         except ImportError as error:
             raise PermanentError(
                 f"sentence-transformers cannot be loaded: {error}.",
                 "Run the project's set-up again (make setup).",
             ) from error
+        disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers left it untyped
         if self._threads is not None:
             torch.set_num_threads(self._threads)
         try:

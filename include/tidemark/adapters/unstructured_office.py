@@ -172,7 +172,7 @@ def _xml_parser() -> etree.XMLParser:
 
 def partition_pptx(content: bytes) -> PartitionedDocument:
     """Partition slides: each slide is a section under its title, its notes last."""
-    notes = _notes(content)
+    notes, listed = _notes_and_lists(content)
     parts = pptx_partitioner()(file=BytesIO(content), languages=[""], include_slide_notes=False)
     slides: dict[int, list[Any]] = {}
     for part in parts:
@@ -181,14 +181,15 @@ def partition_pptx(content: bytes) -> PartitionedDocument:
     titled = any(part.category == "Title" for slide in slides.values() for part in slide)
     elements: list[Element] = []
     for page in sorted(slides.keys() | notes.keys()):
-        elements += _slide(slides.get(page, []), page, titled=titled)
+        elements += _slide(slides.get(page, []), page, listed.get(page, set()), titled=titled)
         elements += [Element(ElementKind.TEXT, note, None, page) for note in notes.get(page, [])]
     title, language = core_properties(content)
     heading = next((e.text for e in elements if e.kind is ElementKind.TITLE), "")
     return PartitionedDocument(title or heading, tuple(elements), language)
 
 
-def _slide(parts: list[Any], page: int, *, titled: bool) -> Iterator[Element]:
+def _slide(parts: list[Any], page: int, points: set[str], *, titled: bool) -> Iterator[Element]:
+    """One slide; ``points`` are the paragraphs that its layout shows with bullets."""
     titles = [part for part in parts if part.category == "Title"]
     if titles:
         yield Element(
@@ -206,27 +207,32 @@ def _slide(parts: list[Any], page: int, *, titled: bool) -> Iterator[Element]:
                 yield table
             continue
         level = (part.metadata.category_depth or 0) + 1
-        listed = part.category == "ListItem" or level > 1
+        listed = part.category == "ListItem" or level > 1 or part.text.strip() in points
         kind = ElementKind.LIST_ITEM if listed else ElementKind.TEXT
         yield Element(kind, part.text.strip(), level if listed else None, page)
 
 
-def _notes(content: bytes) -> dict[int, list[str]]:
+def _notes_and_lists(content: bytes) -> tuple[dict[int, list[str]], dict[int, set[str]]]:
+    """By slide: the paragraphs of its notes, and those of its body, which layouts show as bullets."""
     from pptx import Presentation
+    from pptx.enum.shapes import PP_PLACEHOLDER
 
     notes: dict[int, list[str]] = {}
+    points: dict[int, set[str]] = {}
     for number, slide in enumerate(Presentation(BytesIO(content)).slides, start=1):
-        if not slide.has_notes_slide:
-            continue
-        frame = slide.notes_slide.notes_text_frame
-        paragraphs = (
-            [p.text.strip() for p in frame.paragraphs if p.text.strip()]
-            if frame is not None
-            else []
-        )
-        if paragraphs:
+        for shape in slide.placeholders:
+            body = shape.placeholder_format.type in {PP_PLACEHOLDER.BODY, PP_PLACEHOLDER.OBJECT}
+            paragraphs = _paragraphs(shape.text_frame) if body and shape.has_text_frame else []
+            if len(paragraphs) > 1:
+                points.setdefault(number, set()).update(paragraphs)
+        frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+        if frame is not None and (paragraphs := _paragraphs(frame)):
             notes[number] = paragraphs
-    return notes
+    return notes, points
+
+
+def _paragraphs(frame: Any) -> list[str]:
+    return [text for paragraph in frame.paragraphs if (text := paragraph.text.strip())]
 
 
 __all__ = ["core_properties", "join_cells", "partition_docx", "partition_pptx", "sensible_title"]

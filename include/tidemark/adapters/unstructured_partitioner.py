@@ -16,7 +16,7 @@ from tidemark.adapters.text_decoding import decode
 from tidemark.adapters.unstructured_sniff import Format, detect
 from tidemark.domain.errors import DocumentError, PermanentError, TidemarkError
 from tidemark.domain.hashing import fingerprint
-from tidemark.domain.model import PartitionedDocument, RawDocument
+from tidemark.domain.model import ElementKind, PartitionedDocument, RawDocument
 
 PARTITIONER_VERSION = 1
 """Ours. Raise it with any change that alters elements: every document is then partitioned again."""
@@ -78,8 +78,8 @@ class UnstructuredPartitioner:
         kind = detect(raw, options.max_expanded_bytes, options.max_ratio)
         try:
             document = _READERS[kind](raw, options)
-        except TidemarkError:
-            raise
+        except (TidemarkError, NameError, ImportError, MemoryError):
+            raise  # ours, or our own fault, or the machine's: no document is to blame
         except RecursionError as error:
             raise DocumentError(
                 "partition", f"{raw.uri} is nested too deeply.", "Simplify it."
@@ -185,13 +185,12 @@ _READERS: dict[Format, Callable[[RawDocument, UnstructuredOptions], PartitionedD
 
 
 def _titled(document: PartitionedDocument) -> PartitionedDocument:
-    """With the first heading of the first level as the title, where nothing else names it."""
+    """With its heading of the first level as the title, where nothing else names it and there is one."""
     if document.title:
         return document
-    found = next(
-        (e.text for e in document.elements if e.kind.value == "title" and e.level == 1), ""
-    )
-    return replace(document, title=found)
+    tops = [e.text for e in document.elements if e.kind is ElementKind.TITLE and e.level == 1]
+    leads = bool(tops) and document.elements[0].text == tops[0]
+    return replace(document, title=tops[0]) if leads or len(tops) == 1 else document
 
 
 def title_of_name(uri: str) -> str:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tidemark.adapters.html_tables import join_cells, looks_like_header
 from tidemark.adapters.html_titles import language_code
 from tidemark.adapters.pdf_lines import Line, read_pdf
 from tidemark.adapters.unstructured_office import sensible_title
@@ -56,7 +57,7 @@ def _body_font(lines: Sequence[Line]) -> tuple[float, bool]:
     """Size and weight of most of the text."""
     fonts: Counter[tuple[float, bool]] = Counter()
     for line in lines:
-        if not line.mono:
+        if not line.mono and line.table is None:
             fonts[(line.size, line.bold)] += len(line.text)
     return fonts.most_common(1)[0][0] if fonts else (0.0, False)
 
@@ -75,7 +76,7 @@ def _paragraphs(lines: Sequence[Line], body: tuple[float, bool]) -> Iterator[_Pa
 def _parts(current: Sequence[Line], line: Line, body: tuple[float, bool]) -> bool:
     """Whether ``line`` begins a paragraph after ``current``."""
     before = current[-1]
-    if line.page != before.page:
+    if line.page != before.page or line.table is not None or before.table is not None:
         return True
     same_font = (line.size, line.bold, line.mono) == (before.size, before.bold, before.mono)
     if not same_font and (
@@ -108,7 +109,12 @@ def _stands_out(line: Line, body: tuple[float, bool]) -> bool:
 
 def _is_heading(paragraph: _Paragraph, body: tuple[float, bool]) -> bool:
     text = " ".join(line.text.strip() for line in paragraph.lines)
-    if paragraph.first.mono or len(text) > _HEADING_CHARS or len(paragraph.lines) > _HEADING_LINES:
+    if (
+        paragraph.first.table
+        or paragraph.first.mono
+        or len(text) > _HEADING_CHARS
+        or len(paragraph.lines) > _HEADING_LINES
+    ):
         return False
     if not all(_stands_out(line, body) for line in paragraph.lines):
         return False
@@ -132,6 +138,9 @@ def _elements(
 ) -> Iterator[Element]:
     for index, paragraph in enumerate(paragraphs):
         page = paragraph.first.page
+        if paragraph.first.table is not None:
+            yield _table(paragraph.first.table, page)
+            continue
         if paragraph.first.mono:
             yield Element(ElementKind.CODE, _verbatim(paragraph.lines), None, page)
             continue
@@ -150,6 +159,12 @@ def _elements(
             yield Element(ElementKind.CAPTION, text, None, page)
         else:
             yield Element(ElementKind.TEXT, text, None, page)
+
+
+def _table(rows: Sequence[Sequence[str]], page: int) -> Element:
+    cells = [list(row) for row in rows]
+    text = "\n".join(join_cells(row) for row in cells)
+    return Element(ElementKind.TABLE, text, None, page, header_rows=int(looks_like_header(cells)))
 
 
 def _verbatim(lines: Sequence[Line]) -> str:
@@ -190,6 +205,10 @@ def _across_pages(elements: Iterator[Element], words: set[str]) -> Iterator[Elem
     """Join a sentence that a page break parted; it belongs to the page where it begins."""
     held: Element | None = None
     for element in elements:
+        if held is not None and _is_rest_of_table(held, element):
+            rest = element.text.split("\n")[held.header_rows :]
+            held = replace(held, text="\n".join([held.text, *rest]))
+            continue
         if held is not None and _continues(held, element):
             held = replace(held, text=_with_next(held.text, element.text, words))
             continue
@@ -198,6 +217,14 @@ def _across_pages(elements: Iterator[Element], words: set[str]) -> Iterator[Elem
         held = element
     if held is not None:
         yield held
+
+
+def _is_rest_of_table(before: Element, after: Element) -> bool:
+    """A table that goes on over the page under the same header."""
+    if before.kind is not ElementKind.TABLE or after.kind is not ElementKind.TABLE:
+        return False
+    head, other = before.text.split("\n")[0], after.text.split("\n")[0]
+    return before.header_rows == 1 and head == other and before.page_number != after.page_number
 
 
 def _continues(before: Element, after: Element) -> bool:

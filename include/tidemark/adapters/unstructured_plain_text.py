@@ -41,11 +41,33 @@ def read_plain_text(text: str) -> etree._Element:
     blocks = _blocks(lines)
     base = _base_indent(blocks)
     root = etree.Element("div")
+    if _is_title(blocks):
+        _add(root, "h1", " ".join(line.strip() for line in blocks[0].lines))
+        blocks = blocks[1:]
     for index, block in enumerate(blocks):
         following = blocks[index + 1] if index + 1 < len(blocks) else None
         previous = blocks[index - 1] if index else None
         _append(root, block, previous, following, base)
+    if len(root) and root[0].tag == "h1":
+        # What heads the whole text is one level up from the headings in it.
+        for heading in root.iterchildren("h1", "h2", "h3", "h4", "h5"):
+            if heading is not root[0]:
+                heading.tag = f"h{int(heading.tag[1]) + 1}"
     return root
+
+
+def _is_title(blocks: list[_Block]) -> bool:
+    """Whether a text begins with a few short lines that head it all."""
+    if len(blocks) < 3 or len(blocks[0].lines) > 3:
+        return False
+    lines = [line.strip() for line in blocks[0].lines]
+    if any(len(line) > 80 or line.endswith(_STOPS) or _ITEM.match(line) for line in lines):
+        return False
+    plain = not any(
+        _UNDERLINE.fullmatch(line) or _ATX.match(line) or _NUMBERED.match(line) for line in lines
+    )
+    # Another short line after it belongs to a list of such lines, unless these are capitals.
+    return plain and (lines[0].isupper() or len(blocks[1].lines) > 1)
 
 
 def _without_running_lines(pages: list[str]) -> list[list[str]]:
@@ -129,7 +151,21 @@ def _append(
     elif _is_preformatted(rest, base):
         _add(root, "pre", "\n" + "\n".join(line[rest.indent :] for line in lines) + "\n")
     else:
+        head = _run_in_heading(lines)
+        if head:
+            _add(root, f"h{head}", lines[0].strip())
+            lines = lines[1:]
         _paragraphs(root, lines)
+
+
+def _run_in_heading(lines: list[str]) -> int | None:
+    """Level of a numbered heading ("2.1 Charges") that stands on the first line of its paragraph."""
+    numbered = _NUMBERED.match(lines[0].strip())
+    if numbered is None or "." not in numbered[1] or len(lines) < 2:
+        return None
+    short = len(lines[0].strip()) < 0.7 * max(len(line) for line in lines)
+    titled = numbered[3][:1].isupper() and not lines[0].rstrip().endswith(_STOPS)
+    return min(numbered[1].count(".") + 1, 6) if short and titled else None
 
 
 def _heading(

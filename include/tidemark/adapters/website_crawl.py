@@ -166,8 +166,7 @@ class Crawl:
         self._settled.add(target.uri)
         self._outages = self._outages + 1 if answer.outage else 0
         if target.seed and answer.kind in _SAID:
-            self._lost_starts += 1
-            self._problems.append(f"The start page {target.uri} {answer.detail}.")
+            self._lose_start(target, answer.detail)
         elif target.probe:
             yield from self._probed(target, answer)
         elif answer.kind in {Kind.PAGE, Kind.UNCHANGED}:
@@ -179,10 +178,14 @@ class Crawl:
         if self._outages >= OUTAGES_IN_A_ROW:
             self._end(f"The site stopped answering ({self._outages} times in a row).")
 
+    def _lose_start(self, target: Target, problem: str) -> None:
+        self._lost_starts += 1
+        self._problems.append(f"The start page fails: {_named(target.uri, problem)}.")
+
     def _said(self, uri: str, outcome: Outcome, detail: str) -> CrawlItem:
         if outcome is Outcome.FAILED:
             self._failures += 1
-            self._first_failure = self._first_failure or f"{uri} {detail}"
+            self._first_failure = self._first_failure or _named(uri, detail)
         return CrawlItem(SourceItem(uri), outcome, detail=detail)
 
     def _met(self, target: Target, answer: Answer) -> Iterator[CrawlItem]:
@@ -242,8 +245,7 @@ class Crawl:
             )
             return
         if target.seed:
-            self._lost_starts += 1
-            self._problems.append(f"The start page {target.uri} {problem}.")
+            self._lose_start(target, problem)
         else:
             yield self._said(target.uri, Outcome.FAILED, problem)
 
@@ -322,3 +324,8 @@ class Crawl:
                 if uri is not None:
                     self._frontier.offer(Target(uri, uri, depth=1))
         self._problems += reader.problems
+
+
+def _named(uri: str, detail: str) -> str:
+    told = detail.rstrip(".")
+    return told if uri in told else f"{uri} {told}"

@@ -79,7 +79,7 @@ class RunSummary:
             return f"{self.source}: dry run; the plan is {counts or 'empty'}."
         total = sum(self.seconds.values())
         if not self.changed and not self.problem and not self.documents.get("quarantine"):
-            kept = sum(self.documents.values())
+            kept = self.documents.get("keep", 0)
             return f"{self.source}: nothing changed ({kept} documents checked, {total:.1f} s)."
         counts = ", ".join(f"{n} {action}" for action, n in sorted(self.documents.items()))
         line = (

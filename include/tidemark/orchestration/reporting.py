@@ -67,7 +67,8 @@ def _plan(planned: dict[str, Any]) -> PlanSummary:
 
 
 def _batches(ti: Any) -> Iterable[BatchSummary]:
-    for done in ti.xcom_pull(task_ids="process") or []:
+    # A list of names, or the only result of a single batch would come without its list.
+    for done in ti.xcom_pull(task_ids=["process"]) or []:
         if done is not None:
             yield BatchSummary(**{**done, "chunks": ChunkCounts(**done["chunks"])})
 

@@ -1,0 +1,59 @@
+# `make run` and `make test` need Python 3.11 to 3.13 and make, nothing else. `make help` lists the rest.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run up down status test check format env compose-check clean
+
+# The version that the tests run on first.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command -v $$p >/dev/null 2>&1 \
+	&& $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null \
+	&& echo $$p && break; done)
+BIN := .venv/bin
+LOCAL = PYTHONPATH=include $(BIN)/python -m tidemark_local
+WORKERS ?= 2
+PYTEST_ARGUMENTS ?=
+
+export PORT TIDEMARK_SAMPLE_PORT TIDEMARK_TORCH
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## the virtual environment with everything pinned (once, two to four minutes)
+	@test -n "$(PYTHON)" || { echo "Error: Tidemark needs Python 3.11, 3.12 or 3.13, and none is on the PATH." \
+		"Install one (apt install python3.11 python3.11-venv; brew install python@3.12) or name it:" \
+		"make PYTHON=/path/to/python3.12 setup" >&2; exit 1; }
+	@PYTHONPATH=include "$(PYTHON)" -m tidemark_local.bootstrap
+
+run: setup ## index the samples through real DAG runs, show the result, stop everything
+	@$(LOCAL).run
+
+up: setup ## start Airflow with its UI and leave it running (PORT=8080)
+	@$(LOCAL).lifecycle up
+
+down: setup ## stop what runs in this checkout's home
+	@$(LOCAL).lifecycle down
+
+status: setup ## say what runs
+	@$(LOCAL).lifecycle status
+
+test: setup ## the whole test suite, services and a real scheduler included
+	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup $(PYTEST_ARGUMENTS)
+
+check: setup ## lint, types, architecture, and the tests that need no service
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/pytest -q -m "not services and not model and not e2e and not browser" $(PYTEST_ARGUMENTS)
+
+format: setup ## lay the code out, mend what the linter can
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+env: ## a .env for docker compose, with generated secrets
+	@PYTHONPATH=include "$(PYTHON)" -m tidemark_local.compose_env
+
+clean: ## stop what runs, then remove everything that was made here
+	@if [ -x $(BIN)/python ]; then $(LOCAL).lifecycle down || exit 1; fi
+	@rm -rf .venv .tidemark .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache \
+		include/*.egg-info
+	@find include dags plugins tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -155,7 +155,7 @@ def test_a_stream_left_half_way_gives_its_connection_back(
     stream = real.run_events(RUN)
     next(stream)
     del stream
-    assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]
+    assert engine.pool.checkedout() == 0
 
 
 def test_a_ledger_may_be_used_on_both_sides_of_a_fork(real: PostgresLedger, engine: Engine) -> None:

@@ -183,10 +183,9 @@ class MemoryLedger:
     def miss(self, run_id: str, seen_at: datetime, document_ids: Sequence[UUID]) -> None:
         for key in document_ids:
             document = self._documents.get(key)
-            counted = self._missed_by.setdefault(key, set())
-            if document is None or run_id in counted:
+            if document is None or run_id in self._missed_by.get(key, ()):
                 continue
-            counted.add(run_id)
+            self._missed_by.setdefault(key, set()).add(run_id)
             self._documents[key] = replace(
                 document,
                 missing_since=document.missing_since or seen_at,

@@ -1,13 +1,13 @@
 """Identities and hashes: pinned, since changing one changes every id in every index."""
 
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tidemark.domain.hashing import canonical, digest_of, digest_text, fingerprint
-from tidemark.domain.identity import document_id, point_id, point_ids, section_id
+from tidemark.domain.identity import NAMESPACE, document_id, point_id, point_ids, section_id
 
 
 def test_the_ids_of_a_known_document_never_change() -> None:
@@ -59,3 +59,12 @@ def test_a_fingerprint_depends_on_stage_options_and_upstream() -> None:
     assert base == fingerprint("chunk", {"size": 1}, "up")
     assert len({base, fingerprint("embed", {"size": 1}, "up"), fingerprint("chunk", {"size": 2}, "up"),
                 fingerprint("chunk", {"size": 1}, "down")}) == 4  # fmt: skip
+
+
+def test_a_uri_that_is_not_strict_unicode_has_an_id_too() -> None:
+    assert document_id("s", "file:///\udcff.txt") != document_id("s", "file:///\udcfe.txt")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_ids_are_the_standard_name_based_ones(uri: str) -> None:
+    assert document_id("s", uri) == uuid5(NAMESPACE, canonical(["document", "s", uri]).decode())

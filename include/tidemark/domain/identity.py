@@ -5,7 +5,8 @@ Changing anything in this module changes every id in every index, so it is a mig
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from uuid import UUID, uuid5
+from hashlib import sha1
+from uuid import UUID
 
 from tidemark.domain.hashing import Canonical, canonical, digest_text
 
@@ -13,7 +14,9 @@ NAMESPACE = UUID("6f1c7d0a-3d8e-5a52-9a53-7469646d726b")
 
 
 def _named(*parts: Canonical) -> UUID:
-    return uuid5(NAMESPACE, canonical(list(parts)).decode("utf-8", "surrogatepass"))
+    """A version 5 UUID (RFC 9562) over bytes: ``uuid.uuid5`` refuses what is not strict UTF-8."""
+    name = NAMESPACE.bytes + canonical(list(parts))
+    return UUID(bytes=sha1(name, usedforsecurity=False).digest()[:16], version=5)
 
 
 def document_id(source: str, uri: str) -> UUID:

@@ -31,7 +31,7 @@ from tidemark_local.services import LocalAirflow, running
 SITE_PORT = 8765
 SITE_VARIABLE = "TIDEMARK_SAMPLE_PORT"
 SAMPLE_TAG = "sample"
-QUESTION = "The lamp on the station is red, what does it mean?"
+QUESTION = "How long does the battery last without sun?"
 POLL_SECONDS = 0.5
 SLOWEST_RUN = 1800.0
 """Seconds that a sample may take on a machine that is busy with other things."""

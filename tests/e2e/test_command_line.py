@@ -95,7 +95,11 @@ def test_a_run_with_nothing_to_do_says_so_and_loads_no_model(tidemark: CommandLi
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], env=tidemark.env(), capture_output=True, text=True, check=True
+        [sys.executable, "-c", script],
+        env=tidemark.env(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.splitlines()[-1] == "[]"
 

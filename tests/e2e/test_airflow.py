@@ -195,7 +195,7 @@ def test_07_a_backfill_processes_again_from_snapshots_and_fetches_nothing(system
     [run] = [r for r in system.api.runs(DAG) if "backfill" in r.run_id]
     assert run.state == "success", system.logs(run)
     summary = system.summary(run)
-    assert summary["reasons"] == {"forced": expected}
+    assert summary["reasons"]["forced"] == expected
     assert summary["work"]["fetch"] == system.site.counts.requests == 0
     assert summary["work"]["embed"] > 0
     assert system.shop.index.count_points(1) == points

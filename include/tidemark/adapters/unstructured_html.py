@@ -40,6 +40,24 @@ class _Mark:
     header_rows: int = 0
 
 
+class _Numbering:
+    """The numbers of ordered lists, counted while the page is walked."""
+
+    def __init__(self) -> None:
+        self._next: dict[etree._Element, int] = {}
+
+    def of(self, item: etree._Element) -> str:
+        """ "3. " for the third item of an ordered list, as its reader sees it; "" for a bullet."""
+        parent = item.getparent()
+        if parent is None or parent.tag != "ol":
+            return ""
+        start, value = parent.get("start") or "", item.get("value") or ""
+        number = self._next.get(parent, int(start) if start.isdigit() else 1)
+        number = int(value) if value.isdigit() else number
+        self._next[parent] = number + 1
+        return f"{_styled(number, parent.get('type') or '1')}. "
+
+
 def partition_page(html: str, name: str, max_depth: int) -> PartitionedDocument:
     """Clean and partition a page; ``name`` names it in errors. Raises ``DocumentError``."""
     page = clean_html(html, name, max_depth)
@@ -88,10 +106,11 @@ def _mark(root: etree._Element) -> list[_Mark]:
     """Number the blocks, strip them of what is not needed any more, and note what they are."""
     marks: list[_Mark] = []
     contexts: dict[etree._Element, _Mark] = {}
+    numbering = _Numbering()
     for element in root.iter("*"):
         owner = element.getparent()
         outer = contexts.get(owner) if owner is not None else None
-        mark = _derive(element, outer or _Mark(ElementKind.TEXT), len(marks))
+        mark = _derive(element, outer or _Mark(ElementKind.TEXT), len(marks), numbering)
         contexts[element] = mark
         numbered = element.tag in _BLOCKS
         for attribute in list(element.attrib):
@@ -107,7 +126,7 @@ def _is_katex(element: etree._Element) -> bool:
     return (element.get("class") or "").startswith("katex")
 
 
-def _derive(element: etree._Element, parent: _Mark, number: int) -> _Mark:
+def _derive(element: etree._Element, parent: _Mark, number: int, numbering: _Numbering) -> _Mark:
     """The mark of an element from its tag and from what its parent is."""
     tag, depth, anchor = element.tag, parent.depth, element.get(ANCHOR)
     if tag in HEADINGS:
@@ -123,7 +142,7 @@ def _derive(element: etree._Element, parent: _Mark, number: int) -> _Mark:
             header_rows=rows,
         )
     if tag == "li":
-        return _Mark(ElementKind.LIST_ITEM, max(depth, 1), depth, number, _item_number(element))
+        return _Mark(ElementKind.LIST_ITEM, max(depth, 1), depth, number, numbering.of(element))
     if tag in {"ul", "ol"}:
         return _Mark(ElementKind.TEXT, None, depth + 1)
     kind = _KINDS.get(tag) or _DECLARED.get(element.get(KIND) or "")
@@ -142,18 +161,6 @@ _KINDS = {
     "math": ElementKind.FORMULA,
 }
 _DECLARED = {"term": ElementKind.TERM, "caption": ElementKind.CAPTION}
-
-
-def _item_number(item: etree._Element) -> str:
-    """ "3. " for the third item of an ordered list, as its reader sees it; "" for a bullet."""
-    parent = item.getparent()
-    if parent is None or parent.tag != "ol":
-        return ""
-    before = sum(1 for sibling in item.itersiblings("li", preceding=True))
-    value, start = item.get("value") or "", parent.get("start") or ""
-    counted = before + (int(start) if start.isdigit() else 1)
-    number = int(value) if value.isdigit() else counted
-    return f"{_styled(number, parent.get('type') or '1')}. "
 
 
 def _styled(number: int, style: str) -> str:

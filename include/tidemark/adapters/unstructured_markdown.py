@@ -31,6 +31,8 @@ _ADMONITION_NAMES = (
     "secondary "
 )
 _ADMONITIONS = frozenset(_ADMONITION_NAMES.split())
+# The place where a generator would put the documentation of an object: its name is what there is.
+_OBJECT = re.compile(r":::\s+([\w.]+)\s*$")
 _HEADING_ID = re.compile(r"\s*\{:?\s*#([\w:.-]+)[^}]*\}\s*$")
 
 
@@ -110,6 +112,8 @@ def _admonitions(lines: list[str]) -> list[str]:
         if indented:
             index, body = _indented(lines, index)
             out += _opening(*_label(indented)) + _admonitions(body) + ["", "</div>", ""]
+        elif _OBJECT.match(line) and line.split()[1].lower() not in _ADMONITIONS:
+            out.append(line.split()[1])
         elif _opens_or_closes(line, open_marks, out) or _DIRECTIVE.match(line):
             continue
         else:

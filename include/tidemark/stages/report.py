@@ -15,7 +15,7 @@ from tidemark.stages.crawl import CrawlSummary
 from tidemark.stages.job import Job, Tools
 from tidemark.stages.plan import PlanSummary
 from tidemark.stages.process import BatchSummary
-from tidemark.stages.sweep import SweepSummary
+from tidemark.stages.sweep import COUNTED_ONLY, SweepSummary
 
 ATTENTION = 20
 """Documents named in a summary; the ledger has them all."""
@@ -112,10 +112,10 @@ def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
         pair = (Action(event.action), Reason(event.reason))
         if pair in _NEEDS_ATTENTION and len(attention) < ATTENTION:
             attention.append(f"{event.uri}: {event.action} ({event.reason}) {event.detail}".strip())
-    unchanged = plan.reasons.get(Reason.UNCHANGED.value, 0)
-    if unchanged:
-        documents[Action.KEEP.value] += unchanged
-        reasons[Reason.UNCHANGED.value] += unchanged
+    for reason in COUNTED_ONLY:
+        if count := plan.reasons.get(reason.value, 0):
+            documents[Action.KEEP.value] += count
+            reasons[reason.value] += count
     return RunSummary(
         source=job.source,
         run_id=job.run_id,

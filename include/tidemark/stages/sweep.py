@@ -18,6 +18,9 @@ from tidemark.stages.plan import read_plan
 
 PAGE = 500
 
+COUNTED_ONLY = frozenset({Reason.UNCHANGED, Reason.UNLISTED})
+"""Reasons that hold for whole sources at a time: the plan counts them, no row is written for each."""
+
 
 @dataclass(frozen=True, slots=True)
 class SweepSummary:
@@ -59,7 +62,7 @@ def _removals(page: Sequence[Planned]) -> Iterator[Planned]:
 def _note(
     job: Job, tools: Tools, page: Sequence[Planned], records: dict[UUID, DocumentRecord]
 ) -> None:
-    """Write down in bulk what was seen, what was missed, and every reason but "unchanged"."""
+    """Write down in bulk what was seen, what was missed, and every reason that says something."""
     touches, missed, events = [], [], []
     for planned in page:
         decision = planned.decision
@@ -68,7 +71,7 @@ def _note(
             touches.append(_touch(planned, record, tools.source.fingerprint))
         if record is not None and decision.action is Action.MISS:
             missed.append(decision.document_id)
-        if decision.reason is not Reason.UNCHANGED and decision.action is not Action.REMOVE:
+        if decision.reason not in COUNTED_ONLY and decision.action is not Action.REMOVE:
             events.append(
                 RunDocument(
                     job.run_id,

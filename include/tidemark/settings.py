@@ -16,7 +16,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 class Settings(BaseSettings):
     """Everything that can be set from outside, as ``TIDEMARK_<NAME>``."""
 
-    model_config = SettingsConfigDict(env_prefix="TIDEMARK_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="TIDEMARK_", env_ignore_empty=True, frozen=True, extra="ignore"
+    )
 
     home: Annotated[
         Path, Field(description="Folder of everything embedded: Postgres, Qdrant, artifacts, logs.")

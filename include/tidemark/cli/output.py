@@ -23,7 +23,8 @@ class Output:
             sys.stdout.write(json.dumps(data, ensure_ascii=False, default=str) + "\n")
             sys.stdout.flush()
         else:
-            self._out.print(rendered())
+            # Where there is no terminal, lines are not cut: they are for grep.
+            self._out.print(rendered(), soft_wrap=not self._out.is_terminal)
 
     line = result
     """One of several results: with JSON, each is one line."""

@@ -1,5 +1,6 @@
 """Results for people: tables, and the text of what was found."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from tidemark.stages.report import totals
 from tidemark.stages.search import SearchResult
 
 ITEMS = 40
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def summary(run: RunSummary) -> RenderableType:
@@ -27,7 +29,7 @@ def summary(run: RunSummary) -> RenderableType:
     if any(s >= 0.05 for s in run.seconds.values()):
         seconds = ", ".join(f"{stage} {s:.1f}" for stage, s in run.seconds.items() if s >= 0.05)
         parts.append(Text(f"  seconds: {seconds}", style="dim"))
-    parts += [Text(f"  ! {line}", style="yellow") for line in run.attention]
+    parts += [Text(_safe(f"  ! {line}"), style="yellow") for line in run.attention]
     if run.findings:
         parts.append(Text(f"  audit: {totals(run.findings)}", style="red"))
     return Group(*parts)
@@ -69,16 +71,16 @@ def _result(number: int, result: SearchResult) -> RenderableType:
     headings = " › ".join(str(h) for h in path) if isinstance(path, list) else ""
     page = f", page {payload['page_number']}" if payload.get("page_number") else ""
     parts: list[RenderableType] = [
-        Text(str(payload.get("text", ""))),
+        Text(_safe(str(payload.get("text", "")))),
         Text(f"{payload.get('source_uri')}{page}", style="cyan"),
     ]
     if result.section is not None:
         parts += [
             Rule("the section it is part of", style="dim", align="left"),
-            Text(str(result.section.payload.get("text", "")), style="dim"),
+            Text(_safe(str(result.section.payload.get("text", ""))), style="dim"),
         ]
     title = f"{number}. {headings or payload.get('title')}  ({result.chunk.score:.3f})"
-    return Panel(Group(*parts), title=Text(title), title_align="left")
+    return Panel(Group(*parts), title=Text(_safe(title)), title_align="left")
 
 
 def audit(source: str | None, findings: Mapping[str, int]) -> RenderableType:
@@ -135,13 +137,13 @@ def _explanation(found: Explanation) -> RenderableType:
             table, event.run_id, event.action, event.reason, event.chunks_added,
             event.chunks_kept, event.chunks_removed, event.detail,
         )  # fmt: skip
-    return Panel(Group(Text(found.sentence()), table), title=Text(title), title_align="left")
+    return Panel(Group(Text(found.sentence()), table), title=Text(_safe(title)), title_align="left")
 
 
 def chunks(document: Mapping[str, Any]) -> RenderableType:
     about = document["document"]
     if about["error"]:
-        return Text(f"{about['uri']}: {about['error']}", style="red")
+        return Text(_safe(f"{about['uri']}: {about['error']}"), style="red")
     table = _table("#", "tokens", "page", "headings", "text")
     for chunk in document["chunks"]:
         text = " ".join(chunk["text"].split())
@@ -150,7 +152,7 @@ def chunks(document: Mapping[str, Any]) -> RenderableType:
             " › ".join(chunk["heading_path"]), text[:160] + ("…" if len(text) > 160 else ""),
         )  # fmt: skip
     counts = f"{len(document['sections'])} sections, {len(document['chunks'])} chunks"
-    return Group(Text(f"{about['uri']}  ({about['title']}): {counts}"), table)
+    return Group(Text(_safe(f"{about['uri']}  ({about['title']}): {counts}")), table)
 
 
 def sources(rows: Sequence[Mapping[str, Any]], errors: Mapping[str, str]) -> RenderableType:
@@ -172,4 +174,9 @@ def _table(*columns: str) -> Table:
 
 def _row(table: Table, *cells: object) -> None:
     # What comes from documents must not be read as markup.
-    table.add_row(*(escape(str(cell)) for cell in cells))
+    table.add_row(*(escape(_safe(str(cell))) for cell in cells))
+
+
+def _safe(text: str) -> str:
+    """Without the control characters by which a document could write on the terminal."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,57 @@
+"""What people see in a terminal, when documents are hostile or long."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from tidemark.cli import render
+from tidemark.domain.summary import ChunkCounts, RunSummary
+
+HOSTILE = "\x1b]0;owned\x07[red]not red[/red]\x1b[2J"
+
+
+def shown(renderable: object) -> str:
+    console = Console(file=io.StringIO(), width=100, force_terminal=False)
+    console.print(renderable)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_a_document_cannot_write_control_sequences_to_the_terminal() -> None:
+    chunk = {"chunk_index": 0, "token_count": 3, "page_number": None, "heading_path": [HOSTILE],
+             "text": HOSTILE}  # fmt: skip
+    about = {"uri": "u" + HOSTILE, "title": HOSTILE, "error": None}
+    text = shown(render.chunks({"document": about, "sections": [], "chunks": [chunk]}))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "[red]not red[/red]" in text, "markup of a document is shown, not obeyed"
+
+
+def test_an_error_is_cleaned_too() -> None:
+    about = {"uri": "u", "title": "", "error": HOSTILE}
+    assert "\x1b" not in shown(render.chunks({"document": about, "sections": [], "chunks": []}))
+
+
+@pytest.mark.parametrize(
+    ("summary", "sentence"),
+    [
+        (
+            RunSummary("s", "r", "success", {"keep": 3}),
+            "s: nothing changed (3 documents checked, 0.0 s).",
+        ),
+        (RunSummary("s", "r", "failed", problem="It is away."), "s: failed. It is away."),
+        (
+            RunSummary("s", "r", "success", {"add": 2}, dry_run=True),
+            "s: dry run; the plan is 2 add.",
+        ),
+        (
+            RunSummary(
+                "s", "r", "success", {"add": 1}, chunks=ChunkCounts(4), problem="1 page failed."
+            ),
+            "s: 1 add; 4 chunks embedded, 0 kept, 0 removed; 0.0 s. Incomplete: 1 page failed.",
+        ),
+    ],
+)
+def test_a_run_is_one_sentence(summary: RunSummary, sentence: str) -> None:
+    assert summary.sentence() == sentence
+    assert sentence in " ".join(shown(render.summary(summary)).split())

@@ -6,11 +6,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tidemark.domain.model import Profile
 from worlds import World, page
 
 URIS = [f"https://example.org/{name}" for name in "abc"]
-PARAGRAPHS = ["The tide rises.", "The tide falls.", "A gauge hangs.", "A mast stands.", "Nothing moves."]
+PARAGRAPHS = [
+    "The tide rises.",
+    "The tide falls.",
+    "A gauge hangs.",
+    "A mast stands.",
+    "Nothing moves.",
+]
 WRITES = {"upsert_points", "upsert_sections", "set_payloads", "delete_points", "delete_sections", "begin",
           "settle", "commit_document", "update_document", "remove_document", "touch", "miss", "write",
           "embed", "switch", "ensure", "save_generation", "record_events", "finish_run"}  # fmt: skip
@@ -57,7 +64,8 @@ def killed_run(world: World, at: int | None, **job: object) -> int:
     counter = Counter(at)
     whole = (world.ledger, world.index, world.artifacts, world.embedder)
     world.ledger, world.index, world.artifacts, world.embedder = (
-        Killing(port, counter) for port in whole  # type: ignore[assignment]
+        Killing(port, counter)
+        for port in whole  # type: ignore[assignment]
     )
     try:
         world.run(**job)
@@ -90,7 +98,8 @@ def assert_right(world: World, state: dict[str, list[str]]) -> None:
         points = getattr(of.index, scan)(of.generation)
         volatile = ("fetched_at", "generation")
         return {
-            str(p.point_id): {k: v for k, v in p.payload.items() if k not in volatile} for p in points
+            str(p.point_id): {k: v for k, v in p.payload.items() if k not in volatile}
+            for p in points
         }
 
     assert held(world, "scan_points") == held(fresh, "scan_points")
@@ -135,7 +144,9 @@ def test_a_run_killed_anywhere_is_made_good_by_the_next(
 @pytest.mark.parametrize(
     "disturb",
     [
-        lambda world: setattr(world, "profile", Profile(target_tokens=12, max_tokens=16, min_tokens=0)),
+        lambda world: setattr(
+            world, "profile", Profile(target_tokens=12, max_tokens=16, min_tokens=0)
+        ),
         lambda world: None,
     ],
     ids=["re-chunked", "forced"],
@@ -176,7 +187,9 @@ def test_the_audit_finds_and_repairs_whatever_was_done_to_the_index(
     points = [p.point_id for p in world.index.scan_points(1)]
     sections = [p.point_id for p in world.index.scan_sections(1)]
     lost = victims.draw(st.lists(st.sampled_from(points), unique=True)) if points else []
-    lost_sections = victims.draw(st.lists(st.sampled_from(sections), unique=True)) if sections else []
+    lost_sections = (
+        victims.draw(st.lists(st.sampled_from(sections), unique=True)) if sections else []
+    )
     world.index.delete_points(1, lost)
     world.index.delete_sections(1, lost_sections)
     findings = world.audit()

@@ -1,9 +1,12 @@
 """Set-up: what it decides, and what it says when it cannot go on."""
 
+import ast
 import io
 import re
 import shutil
 import sys
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -69,6 +72,32 @@ def test_no_two_lists_pin_a_package_differently() -> None:
         for name, version in pins(path).items():
             where, other = seen.setdefault(name, (path.name, version))
             assert other == version, f"{name}: {version} in {path.name}, {other} in {where}"
+
+
+def test_every_package_that_is_imported_is_pinned() -> None:
+    product = pins(PROJECT / "requirements.txt") | pins(PROJECT / "requirements-hashed.txt")
+    product |= pins(PROJECT / "requirements-torch.txt")
+    installed = packages_distributions()
+    trees = [
+        ast.parse(path.read_text(encoding="utf-8")) for path in PROJECT.glob("include/**/*.py")
+    ]
+    missing = {
+        root
+        for root in {name.partition(".")[0] for tree in trees for name in imports(tree)}
+        if root not in sys.stdlib_module_names
+        and not root.startswith("tidemark")
+        and not {normal(name) for name in installed.get(root, [])} & set(product)
+    }
+    # Makes the sample files, by hand.
+    assert missing <= {"fpdf"}
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
 
 
 def test_celery_stays_under_the_release_that_breaks_its_provider() -> None:

@@ -49,7 +49,10 @@ def test_it_reads_sources_profiles_and_defaults() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("    urll: https://example.org/", "line 4, sources.site.urll: unknown key. Did you mean 'url'?"),
+        (
+            "    urll: https://example.org/",
+            "line 4, sources.site.urll: unknown key. Did you mean 'url'?",
+        ),
         ("    max_pages: many", "line 4, sources.site.max_pages: Input should be a valid integer"),
         ("    schedule: daily", "line 4, sources.site.schedule: a cron expression of five fields"),
         ("    schedule: '61 * * * *'", "line 4, sources.site.schedule: a cron expression"),
@@ -64,7 +67,9 @@ def test_an_error_names_the_line_the_key_and_the_cure(line: str, message: str) -
 
 
 def test_a_missing_key_is_named() -> None:
-    assert "sources.site.url: this key is required" in broken("sources:\n  site:\n    kind: website\n")
+    assert "sources.site.url: this key is required" in broken(
+        "sources:\n  site:\n    kind: website\n"
+    )
 
 
 @pytest.mark.parametrize("kind", ["", "    kind: gopher\n"])

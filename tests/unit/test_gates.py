@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+
 from tidemark.adapters.hash_embedder import HashEmbedder
 from tidemark.adapters.memory_partitioner import MemoryPartitioner
 from tidemark.domain.model import Profile
@@ -15,7 +16,9 @@ A, B = "https://example.org/a", "https://example.org/b"
 @pytest.fixture
 def world() -> World:
     world = World()
-    world.documents[A] = page("Tides", "The tide rises twice a day.", "Springs follow the new moon.")
+    world.documents[A] = page(
+        "Tides", "The tide rises twice a day.", "Springs follow the new moon."
+    )
     world.documents[B] = page("Gauges", "A radar gauge hangs above the water.")
     return world
 

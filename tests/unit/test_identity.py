@@ -13,8 +13,12 @@ from tidemark.domain.identity import NAMESPACE, document_id, point_id, point_ids
 def test_the_ids_of_a_known_document_never_change() -> None:
     document = document_id("handbook", "https://example.org/guide")
     assert document == UUID("7e0b86f7-3dd8-543a-8288-5192d6ee4195")
-    assert section_id(document, ["Guide", "Install"], 0) == UUID("b3a33e39-ed74-5b38-985d-967dd1d9edd2")
-    assert point_id(document, "Guide > Install\nRun it.", 0) == UUID("bdcf5dcb-891a-5c00-8b7c-15dde35dbe1a")
+    assert section_id(document, ["Guide", "Install"], 0) == UUID(
+        "b3a33e39-ed74-5b38-985d-967dd1d9edd2"
+    )
+    assert point_id(document, "Guide > Install\nRun it.", 0) == UUID(
+        "bdcf5dcb-891a-5c00-8b7c-15dde35dbe1a"
+    )
 
 
 def test_the_hash_of_a_known_value_never_changes() -> None:
@@ -46,7 +50,9 @@ def test_equal_texts_in_a_document_get_points_of_their_own() -> None:
 
 
 @given(st.lists(st.text(max_size=20), unique=True, min_size=1), st.data())
-def test_a_point_keeps_its_id_when_others_come_and_go(texts: list[str], data: st.DataObject) -> None:
+def test_a_point_keeps_its_id_when_others_come_and_go(
+    texts: list[str], data: st.DataObject
+) -> None:
     document = document_id("s", "u")
     kept = data.draw(st.lists(st.sampled_from(texts), unique=True))
     before = dict(zip(texts, point_ids(document, texts), strict=True))

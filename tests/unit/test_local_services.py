@@ -356,6 +356,8 @@ def test_without_a_terminal_each_finished_task_is_one_line() -> None:
 def summary(documents: dict[str, int], embedded: int = 0, removed: int = 0) -> dict[str, Any]:
     return {
         "source": "handbook",
+        "status": "success",
+        "problem": "",
         "documents": documents,
         "chunks": {"embedded": embedded, "kept": 0, "removed": removed},
         "seconds": {"crawl": 1.25},
@@ -376,6 +378,8 @@ def test_a_run_without_work_says_that_nothing_changed() -> None:
         summary({"add": 1}, embedded=3),
         summary({"keep": 1}, removed=1),
         summary({"keep": 3, "update": 1}),
+        summary({}) | {"status": "failed"},
+        summary({"keep": 3}) | {"problem": "the site is away"},
     ],
 )
 def test_a_run_with_work_does_not_say_so(changed: dict[str, Any]) -> None:

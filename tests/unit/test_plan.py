@@ -117,7 +117,10 @@ def test_an_incomplete_listing_never_removes(
 ) -> None:
     target = replace(TARGET, gone_after=gone_after)
     decision = decide_absent(
-        record(missing_runs=missing_runs), complete=False, authoritative=authoritative, target=target
+        record(missing_runs=missing_runs),
+        complete=False,
+        authoritative=authoritative,
+        target=target,
     )
     assert (decision.action, decision.reason) == (Action.KEEP, Reason.UNLISTED)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+
 from tidemark.declarations import FilesDeclaration, WebsiteDeclaration
 from tidemark.settings import PROJECT, Settings
 

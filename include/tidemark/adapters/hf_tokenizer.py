@@ -15,7 +15,7 @@ from tidemark.domain.hashing import digest, fingerprint
 
 _KNOWN_WORDS = 200_000
 # White space to Python and not to the tokenizer, which drops it and joins the words around it.
-_UNLIKE = re.compile("[\x1c-\x1f]")
+_UNLIKE = re.compile("[\x0b\x0c\x1c-\x1f\x85]")
 
 
 class HuggingFaceTokenizer:

@@ -91,6 +91,8 @@ class Pruner:
             return True
         if not self._strict or weight.chars > 60:
             return False
+        if furniture.strong_words(element) and not furniture.is_permalink(element):
+            return True
         # In running prose "see the page source" is content; alone in its block it is a button.
         return bool(furniture.ACTION.fullmatch(text_of(element).strip("→›»«‹← "))) and _alone(
             element

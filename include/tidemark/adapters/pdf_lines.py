@@ -180,18 +180,26 @@ def _text(value: object) -> str:
 def without_running_lines(lines: list[Line]) -> list[Line]:
     """Drop what returns at the edge of pages (headers, footers), and page numbers there."""
     pages = {line.page for line in lines}
+    sizes: Counter[float] = Counter()
+    for line in lines:
+        sizes[line.size] += len(line.text)
+    body = sizes.most_common(1)[0][0] if sizes else 0.0
+
+    def at_edge(line: Line) -> bool:
+        # What is larger than the text is a heading that happens to begin a page ("Chapter 3").
+        return line.table is None and line.size < 1.2 * body and _at_edge(line)
+
     if len(pages) < 2:
-        return [line for line in lines if not (_at_edge(line) and _is_page_number(line))]
+        return [line for line in lines if not (at_edge(line) and _is_page_number(line))]
     seen: dict[tuple[str, int], set[int]] = defaultdict(set)
     for line in lines:
-        if _at_edge(line):
+        if at_edge(line):
             seen[_shape(line)].add(line.page)
     least = max(2, round(len(pages) * 0.3))
     return [
         line
         for line in lines
-        if line.table
-        or not (_at_edge(line) and (_is_page_number(line) or len(seen[_shape(line)]) >= least))
+        if not (at_edge(line) and (_is_page_number(line) or len(seen[_shape(line)]) >= least))
     ]
 
 

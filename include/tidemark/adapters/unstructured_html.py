@@ -45,17 +45,23 @@ class _Numbering:
 
     def __init__(self) -> None:
         self._next: dict[etree._Element, int] = {}
+        self._style: dict[etree._Element, str] = {}
+
+    def begin(self, ordered: etree._Element) -> None:
+        """Note where a list begins and how it counts, before its attributes go."""
+        start = ordered.get("start") or ""
+        self._next[ordered] = int(start) if start.isdigit() else 1
+        self._style[ordered] = ordered.get("type") or "1"
 
     def of(self, item: etree._Element) -> str:
         """ "3. " for the third item of an ordered list, as its reader sees it; "" for a bullet."""
         parent = item.getparent()
-        if parent is None or parent.tag != "ol":
+        if parent is None or parent not in self._next:
             return ""
-        start, value = parent.get("start") or "", item.get("value") or ""
-        number = self._next.get(parent, int(start) if start.isdigit() else 1)
-        number = int(value) if value.isdigit() else number
+        value = item.get("value") or ""
+        number = int(value) if value.isdigit() else self._next[parent]
         self._next[parent] = number + 1
-        return f"{_styled(number, parent.get('type') or '1')}. "
+        return f"{_styled(number, self._style[parent])}. "
 
 
 def partition_page(html: str, name: str, max_depth: int) -> PartitionedDocument:
@@ -144,6 +150,8 @@ def _derive(element: etree._Element, parent: _Mark, number: int, numbering: _Num
     if tag == "li":
         return _Mark(ElementKind.LIST_ITEM, max(depth, 1), depth, number, numbering.of(element))
     if tag in {"ul", "ol"}:
+        if tag == "ol":
+            numbering.begin(element)
         return _Mark(ElementKind.TEXT, None, depth + 1)
     kind = _KINDS.get(tag) or _DECLARED.get(element.get(KIND) or "")
     if tag == "math" and element.get("display") != "block":

@@ -19,7 +19,8 @@ _DIRECTIVE = re.compile(
 _ROLE = re.compile(r":([A-Za-z][\w:+.-]*):`")
 _SILENT = frozenset(
     {"toctree", "index", "currentmodule", "highlight", "tabularcolumns", "only", "meta", "plot", "image",
-     "py:currentmodule", "default-domain", "include", "literalinclude", "raw", "contents", "sectnum"}
+     "py:currentmodule", "default-domain", "module", "py:module", "include", "literalinclude", "raw",
+     "contents", "sectnum"}
 )  # fmt: skip
 _CODE = frozenset(
     {
@@ -32,6 +33,11 @@ _CODE = frozenset(
         "ipython",
         "parsed-literal",
     }
+)
+# Without content, any other directive marks a place for references to it and shows nothing.
+_DESCRIBING = re.compile(
+    r"(\w+:)?(auto\w+|class|function|method|attribute|data|exception|property|decorator|staticmethod|classmethod"
+    r"|option|envvar|describe|object|confval|macro|type|var|member|struct|enum)"
 )
 _VERSIONS = {
     "versionadded": "Added in version",
@@ -72,7 +78,7 @@ class _Passing(Directive):  # type: ignore[misc]  # docutils has no types
     has_content = True
     optional_arguments = 1
     final_argument_whitespace = True
-    option_spec = _AnyOptions()
+    option_spec = _AnyOptions({"class": directives.unchanged})  # an empty one would mean none
 
     def run(self) -> list[nodes.Node]:
         argument = self.arguments[0].strip() if self.arguments else ""
@@ -84,7 +90,7 @@ class _Passing(Directive):  # type: ignore[misc]  # docutils has no types
             return self._version(argument)
         if self.name == "seealso":
             return self._titled("See also", argument)
-        if argument:
+        if argument and (self.content or _DESCRIBING.fullmatch(self.name)):
             return self._described(argument)
         return self._inner()
 

@@ -15,7 +15,7 @@ from tidemark.adapters.html_pruner import Pruner, drop
 from tidemark.adapters.html_titles import page_language, page_title, site_name
 from tidemark.domain.errors import DocumentError
 
-CLEANER_VERSION = 1
+CLEANER_VERSION = 2
 
 _NOISE = (
     "script", "style", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
@@ -77,15 +77,26 @@ def _read(html: str, name: str, max_depth: int, gentleness: int) -> tuple[CleanP
     total_prose = weights[body].prose
     root = _main(body, weights) if gentleness < 2 else body
     heading = _heading_outside(root, body, declared, weights)
+    doubtful = 0
     if gentleness < 2:
-        Pruner(root, weights, strict=gentleness == 0, whole_page=root is body).prune()
+        pruner = Pruner(root, weights, strict=gentleness == 0, whole_page=root is body)
+        pruner.prune()
+        doubtful = pruner.doubtful
     if heading is not None:
         root.insert(0, heading)
         heading.tail, root.text = root.text, None
     kept = len(text_of(root))
     enough = gentleness == 2 or kept >= 200 or (kept > 0 and kept >= 0.3 * total_prose)
+    # A short page keeps little because it says little, when nothing was dropped in doubt.
+    enough = enough or (root is not body and not doubtful and _says_something(root))
     title = page_title(declared, site, root)
     return CleanPage(root, title, language), enough
+
+
+def _says_something(root: etree._Element) -> bool:
+    """Whether there is an h1 and, beside headings, a sentence at least."""
+    headings = sum(len(text_of(h)) for h in root.iter(*furniture.HEADINGS))
+    return root.find(".//h1") is not None and len(text_of(root)) - headings >= 20
 
 
 def _parse(html: str, name: str) -> etree._Element:

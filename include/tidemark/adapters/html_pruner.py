@@ -43,6 +43,8 @@ class Pruner:
         self._whole_page = whole_page
         self._bulk = max(weights[root].prose, 1)
         self._headings = sum(1 for _ in root.iter("h1"))
+        self.doubtful = 0
+        """Characters dropped on circumstantial evidence: by their links or by a weak name."""
 
     def prune(self) -> None:
         pending = list(self._root)
@@ -72,7 +74,12 @@ class Pruner:
             return True
         if not self._strict:
             return False
-        return self._unwanted_by_name(element, weight) or self._unwanted_by_links(element, weight)
+        if furniture.strong_words(element) and self._unwanted_by_name(element, weight):
+            return True
+        if self._unwanted_by_name(element, weight) or self._unwanted_by_links(element, weight):
+            self.doubtful += weight.chars
+            return True
+        return False
 
     def _is_site_name(self, heading: etree._Element, weight: Weight) -> bool:
         """An h1 that only links home, above the page's own."""

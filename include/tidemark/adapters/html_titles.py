@@ -56,11 +56,18 @@ def heading_text(heading: etree._Element) -> str:
 
 
 def page_title(declared: str, site: str, root: etree._Element) -> str:
-    """A page's own title: its h1, else what ``<title>`` says without the site's name."""
+    """A page's own title: its h1, else what ``<title>`` says without the site's name.
+
+    An h1 with text above it that ``<title>`` does not know heads a part of the page, not the page.
+    """
     first = next((h for h in root.iter("h1") if heading_text(h)), None)
-    if first is not None:
-        return heading_text(first)
     parts = [part.strip() for part in _SEPARATORS.split(declared) if part.strip()]
+    if first is not None:
+        heading = heading_text(first)
+        known = heading.casefold() in declared.casefold()
+        if known or not parts or not _has_text_above(first, root):
+            return heading
+        return next(part for part in parts if part.casefold() != site.casefold() or len(parts) == 1)
     if site and len(parts) > 1:
         kept = [part for part in parts if part.casefold() != site.casefold()]
         return declared[: declared.find(kept[-1]) + len(kept[-1])].strip() if kept else declared
@@ -70,3 +77,13 @@ def page_title(declared: str, site: str, root: etree._Element) -> str:
             return heading_text(heading)
         break
     return declared
+
+
+def _has_text_above(heading: etree._Element, root: etree._Element) -> bool:
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        if element is heading:
+            return False
+        text = element.text if event == "start" else element.tail
+        if (text or "").strip():
+            return True
+    return False

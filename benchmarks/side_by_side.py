@@ -4,9 +4,9 @@
 
 The same arguments and the same line as the harnesses of other pipelines: seconds of wall and CPU of the whole
 process, texts embedded, peak memory, points. Run it again on the same store after an edit to see what a
-run costs that has little to do. `--embed hash` isolates the pipeline's own cost from the model's. STORE/embed.log
-gets a line with the number of texts at each call of the model; STORE/dump.json counts the points by file and
-text.
+run costs that has little to do. `--embed hash` isolates the pipeline's own cost from the model's.
+STORE/embed.log gets a line with the number of texts at each call of the model; STORE/dump.json counts the
+points by file and text.
 """
 
 import argparse

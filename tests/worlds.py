@@ -86,8 +86,10 @@ class World:
         ledger: Ledger | None = None,
         index: VectorIndex | None = None,
         artifacts: ArtifactStore | None = None,
+        another_index: Callable[[], VectorIndex] = lambda: MemoryIndex("tidemark"),
     ) -> None:
         self.now = START
+        self._another_index = another_index
         self.source = MemorySource(
             media_type="text/markdown", authoritative=False, clock=lambda: self.now
         )
@@ -139,6 +141,10 @@ class World:
         number = current_generation(self.ledger, self.index, "tidemark", embed)
         assert number is not None
         return number
+
+    def lose_index(self) -> None:
+        """An empty index in its place, as after a disk was replaced."""
+        self.index = self._another_index()
 
     def audit(self) -> AuditFindings:
         return audit(self.ledger, self.index, self.generation)

@@ -145,3 +145,31 @@ def test_a_source_that_is_not_valid_shows_as_a_dag_and_hides_no_other(tmp_path: 
     assert set(found["dags"]) == {"index__good", "index__bad"}
     assert "sources.bad" in found["dags"]["index__bad"]["doc_md"]
     assert list(found["dags"]["index__bad"]["order"]) == ["declaration"]
+
+
+def test_the_tasks_of_a_run_with_nothing_to_do_import_nothing_heavy() -> None:
+    """Crawl, plan, sweep, audit and report: everything but `process` with a batch of work."""
+    script = (
+        "import sys\n"
+        "import tidemark.orchestration.context, tidemark.orchestration.reporting\n"
+        "import tidemark.orchestration.notes, tidemark.orchestration.tasks\n"
+        "import tidemark.stages.sweep, tidemark.stages.run, tidemark.stages.audit\n"
+        "from tidemark.settings import Settings\n"
+        "from tidemark.wiring import Workshop\n"
+        "shop = Workshop(Settings())\n"
+        "declared = shop.declarations.source('handbook')\n"
+        "tools = shop.tools(declared)\n"
+        "for tool in (tools.source, tools.partitioner, tools.tokenizer, tools.embedder, tools.lexical):\n"
+        "    assert tool.fingerprint\n"
+        "heavy = {'torch', 'sentence_transformers', 'transformers', 'unstructured', 'spacy', 'pandas',\n"
+        "         'qdrant_client'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(PROJECT / "include")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"

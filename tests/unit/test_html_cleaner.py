@@ -211,7 +211,9 @@ def test_code_keeps_its_lines_without_numbers_and_buttons() -> None:
 
 
 def test_a_short_page_in_a_long_navigation_keeps_its_text_and_drops_the_navigation() -> None:
-    links = "".join(f"<li><a href='/{n}'>Widget number {n} of the site</a></li>" for n in range(200))
+    links = "".join(
+        f"<li><a href='/{n}'>Widget number {n} of the site</a></li>" for n in range(200)
+    )
     page = clean_html(
         f"<html><head><title>Show - Site</title></head><body><nav><ul>{links}</ul></nav>"
         "<main><article><h1>Show</h1><p>Sent when shown.</p></article></main></body></html>",
@@ -232,7 +234,9 @@ def test_a_heading_below_the_first_text_is_not_the_title_of_the_page() -> None:
 
 
 def test_a_short_page_whose_main_part_holds_the_sidebar_too_drops_the_sidebar() -> None:
-    links = "".join(f"<li><a href='/{n}'>Widget number {n} of the site</a></li>" for n in range(200))
+    links = "".join(
+        f"<li><a href='/{n}'>Widget number {n} of the site</a></li>" for n in range(200)
+    )
     page = clean_html(
         "<html><head><title>Show - Site</title></head><body><main><div class='md-sidebar'><nav><label>"
         f"Navigation</label><ul>{links}</ul></nav></div><div class='md-content'><article><h1>Show</h1>"

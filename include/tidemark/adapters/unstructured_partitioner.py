@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from tidemark.adapters.html_cleaner import CLEANER_VERSION
 from tidemark.adapters.media import BY_SUFFIX
 from tidemark.adapters.text_decoding import decode
 from tidemark.adapters.unstructured_sniff import Format, detect
@@ -61,6 +62,7 @@ class UnstructuredPartitioner:
             "partition",
             {
                 "version": PARTITIONER_VERSION,
+                "cleaner": CLEANER_VERSION,
                 "libraries": {name: _version(name) for name in _DECIDING},
                 "options": asdict(self._options),
             },
@@ -78,7 +80,7 @@ class UnstructuredPartitioner:
         kind = detect(raw, options.max_expanded_bytes, options.max_ratio)
         try:
             document = _READERS[kind](raw, options)
-        except (TidemarkError, NameError, ImportError, MemoryError):
+        except (TidemarkError, NameError, ImportError, SyntaxError, MemoryError):
             raise  # ours, or our own fault, or the machine's: no document is to blame
         except RecursionError as error:
             raise DocumentError(

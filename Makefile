@@ -9,6 +9,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 	&& echo $$p && break; done)
 BIN := .venv/bin
 LOCAL = PYTHONPATH=include $(BIN)/python -m tidemark_local
+CODE := $(wildcard include dags plugins tests benchmarks)
 WORKERS ?= 2
 PYTEST_ARGUMENTS ?=
 
@@ -16,6 +17,12 @@ export PORT TIDEMARK_SAMPLE_PORT TIDEMARK_TORCH
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  PORT=8081                 another port for the UI           (make up)"
+	@echo "  TIDEMARK_SAMPLE_PORT=8766 another port for the sample site  (make run, make up)"
+	@echo "  TIDEMARK_HOME=/a/folder   another place for everything embedded"
+	@echo "  TIDEMARK_TORCH=gpu        torch with CUDA, several GB       (make setup)"
+	@echo "  PYTHON=python3.12         another Python                    (make setup)"
 
 setup: ## the virtual environment with everything pinned (once, two to four minutes)
 	@test -n "$(PYTHON)" || { echo "Error: Tidemark needs Python 3.11, 3.12 or 3.13, and none is on the PATH." \
@@ -39,15 +46,15 @@ test: setup ## the whole test suite, services and a real scheduler included
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup $(PYTEST_ARGUMENTS)
 
 check: setup ## lint, types, architecture, and the tests that need no service
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/ruff format --check $(CODE)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/pytest -q -m "not services and not model and not e2e and not browser" $(PYTEST_ARGUMENTS)
 
 format: setup ## lay the code out, mend what the linter can
-	@$(BIN)/ruff format .
-	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format $(CODE)
+	@$(BIN)/ruff check --fix $(CODE)
 
 env: ## a .env for docker compose, with generated secrets
 	@PYTHONPATH=include "$(PYTHON)" -m tidemark_local.compose_env

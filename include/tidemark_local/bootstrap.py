@@ -35,10 +35,8 @@ NEEDED_GB = 4.0
 """What the environment takes, with room for pip to unpack."""
 
 STAMPED = (
-    "requirements.txt",
     "requirements-torch.txt",
     "requirements-hashed.txt",
-    "requirements-dev.txt",
     "pyproject.toml",
     "include/tidemark_local/bootstrap.py",
 )
@@ -58,11 +56,20 @@ import unstructured.partition.html, unstructured.partition.md, unstructured.part
 
 @dataclass(frozen=True)
 class Place:
-    """Where set-up works. ``gpu`` asks for the plain torch build."""
+    """Where set-up works, and what for.
+
+    gpu: take the plain torch build. container: install what compose needs instead of the tests' tools.
+    """
 
     project: Path
     venv: Path
     gpu: bool = False
+    container: bool = False
+
+    @property
+    def requirements(self) -> list[Path]:
+        second = "requirements-compose.txt" if self.container else "requirements-dev.txt"
+        return [self.project / "requirements.txt", self.project / second]
 
     @property
     def python(self) -> Path:
@@ -80,7 +87,7 @@ class Place:
     def digest(self) -> str:
         """Of everything that decides what set-up makes; a change sets up again."""
         hashed = hashlib.sha256()
-        for name in STAMPED:
+        for name in [*STAMPED, *(path.name for path in self.requirements)]:
             hashed.update(name.encode() + b"\0")
             hashed.update((self.project / name).read_bytes() + b"\0")
         machine = f"{sys.version_info[:3]} {platform.machine()} {sys.platform}"
@@ -220,18 +227,17 @@ def install(place: Place, runner: Runner) -> None:
     python = str(place.python)
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--no-compile"]
     pip += ["--retries", "2", "--no-warn-script-location", "--progress-bar", "off"]
-    product, dev = project / "requirements.txt", project / "requirements-dev.txt"
 
     make_venv(place, runner)
     site_packages = next(place.venv.glob("lib/python3.*/site-packages"))
     for name in drop_half_installed(site_packages):
         runner.console.say(f"  · {name} was half installed; it is installed again")
     # setuptools builds the project itself (and one old package): with it here no build asks the network.
-    tools = [PIP, _pin(product, "setuptools")]
+    tools = [PIP, _pin(project / "requirements.txt", "setuptools")]
     runner.run("pip", [*pip, *tools])
     install_torch(place, runner, pip)
-    count = requirement_count(product, dev)
-    listed = ["-r", str(product), "-r", str(dev)]
+    count = requirement_count(*place.requirements)
+    listed = [part for path in place.requirements for part in ("-r", str(path))]
     runner.run(
         f"{count} packages", [*pip, "--no-deps", "--no-build-isolation", *listed], total=count
     )
@@ -291,12 +297,13 @@ def _environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k not in dropped} | quiet
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Set up this checkout; 0 when it is ready, 1 with one line when it cannot be."""
     console = Console()
+    container = "--container" in arguments
     gpu = os.environ.get("TIDEMARK_TORCH", "").lower() == "gpu"
     try:
-        set_up(Place(PROJECT, PROJECT / ".venv", gpu), console)
+        set_up(Place(PROJECT, PROJECT / ".venv", gpu, container), console)
     except SetupError as error:
         console.say(f"Set-up failed: {error}")
         return 1
@@ -307,4 +314,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

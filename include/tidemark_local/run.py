@@ -199,21 +199,26 @@ def _answer(view: RunView) -> bool:
     )
     view.console.file.flush()
     asked = subprocess.run(  # noqa: S603 - our own command
-        [sys.executable, "-m", "tidemark.cli", *command], check=False
+        [sys.executable, "-m", "tidemark.cli", *command],
+        check=False,
+        # Ctrl-C is for this process, which ends the command.
+        start_new_session=True,
     )
     return asked.returncode == 0
 
 
 def _what_next(view: RunView, *, owned: bool) -> None:
-    up = "make up          the same Airflow to look at in a browser, with its schedule"
-    view.console.print("\n[bold]What next[/]", highlight=False)
-    for line in (
-        up if owned else "make down        stop the Airflow that is running",
-        'tidemark search "…"   ask the index yourself (in .venv/bin)',
-        "include/sources.yaml  declare your own site or folder, then `tidemark index NAME`",
-        "make run         again: only what changed is done",
-    ):
-        view.console.print(f"  {line}", highlight=False)
+    other = ("make up", "keep Airflow running, with its UI and schedule, at http://127.0.0.1:8080")
+    if not owned:
+        other = ("make down", "stop the Airflow that is running")
+    view.next_steps(
+        [
+            other,
+            ("make run", "run again: only what changed is done"),
+            ('.venv/bin/tidemark search "…"', "ask the index yourself"),
+            ("include/sources.yaml", "declare your own site or folder, then `tidemark index NAME`"),
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tidemark_local.airflow_values import DagRun, TaskRun
 
-_MARKS = {"success": "✓", "failed": "✗", "skipped": "–", "upstream_failed": "✗"}
+_MARKS = {"success": "✓", "failed": "✗", "skipped": "–"}
 """Of the states in which a task has ended."""
 
 
@@ -84,13 +84,27 @@ class RunView:
             "[dim]embedded, kept and removed are chunks; seconds are of the stages[/]"
         )
         for line in [str(line) for found in summaries for line in found["attention"]]:
-            self.console.print(Text(f"  note: {line}", style="yellow"))
+            self.console.print(Text(f"  note: {line}", style="yellow"), soft_wrap=True)
         if summaries and all(nothing_changed(found) for found in summaries):
             checked = sum(sum(found["documents"].values()) for found in summaries)
             self.console.print(
                 f"\n[bold green]Nothing changed[/]: {checked} documents were checked, and none "
-                "had to be partitioned, chunked or embedded again."
+                "had to be partitioned, chunked or embedded again.",
+                soft_wrap=True,
             )
+
+    def command(self, text: str) -> None:
+        """A command that a person could type, before what it prints."""
+        self.console.print(f"\n[bold]$ {escape(text)}[/]", soft_wrap=True, highlight=False)
+        self.console.file.flush()
+
+    def next_steps(self, steps: Sequence[tuple[str, str]]) -> None:
+        """What to type or look into next, and what for."""
+        self.console.print("\n[bold]What next[/]")
+        width = max(len(what) for what, _ in steps)
+        for what, why in steps:
+            line = f"  [bold]{escape(what.ljust(width))}[/]  {escape(why)}"
+            self.console.print(line, soft_wrap=True, highlight=False)
 
     def failure(self, run: DagRun, task: TaskRun, log: Sequence[str]) -> None:
         """The end of a failed task's log."""
@@ -130,10 +144,11 @@ _ORDER = {
 
 
 def nothing_changed(summary: Mapping[str, Any]) -> bool:
-    """Did a run leave the index as it was?"""
+    """Did a run look at everything and leave the index as it was?"""
     chunks = summary["chunks"]
     touched = {name for name, count in summary["documents"].items() if count} - {"keep", "skip"}
-    return not chunks["embedded"] and not chunks["removed"] and not touched
+    succeeded = summary["status"] == "success" and not summary["problem"]
+    return succeeded and not chunks["embedded"] and not chunks["removed"] and not touched
 
 
 def _counts(documents: Mapping[str, int]) -> str:

@@ -5,6 +5,7 @@ Standard library only: it runs before anything is installed.
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -152,7 +153,7 @@ class _Child:
         self._total = total
         self._count = 0
         self._log = log
-        self._append("$ " + " ".join(command))
+        self._append("$ " + shlex.join(command))
         self._process = subprocess.Popen(  # noqa: S603 - set-up's own commands
             list(command),
             stdin=subprocess.DEVNULL,

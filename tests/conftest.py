@@ -22,18 +22,44 @@ THROWAWAY = {
 """Server settings for data that nobody minds losing."""
 
 
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """A folder for a home with an embedded Postgres.
+
+    Not pytest's temporary folder: its path is long, it is kept after the session, and each new session
+    takes away the permission by which the server's account passes through it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="tidemark-tests-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def module_folder() -> Iterator[Path]:
+    """A short-lived folder for the tests of one module."""
+    with short_folder() as folder:
+        yield folder
+
+
+@pytest.fixture
+def own_folder() -> Iterator[Path]:
+    """A short-lived folder for one test."""
+    with short_folder() as folder:
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[EmbeddedPostgres]:
     """A Postgres server of this test session's own."""
-    # Not pytest's temporary folder: its path is long, and it is kept after the session.
-    folder = Path(tempfile.mkdtemp(prefix="tidemark-tests-"))
-    server = EmbeddedPostgres(folder, settings=THROWAWAY)
-    try:
-        server.ensure_running()
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with short_folder() as folder:
+        server = EmbeddedPostgres(folder, settings=THROWAWAY)
+        try:
+            server.ensure_running()
+            yield server
+        finally:
+            server.stop()
 
 
 @pytest.fixture(scope="session")

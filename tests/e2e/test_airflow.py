@@ -81,8 +81,8 @@ class System:
 
 
 @pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
-    folder = tmp_path_factory.mktemp("e2e")
+def system(module_folder: Path) -> Iterator[System]:
+    folder = module_folder
     pages = folder / "site"
     shutil.copytree(PROJECT / "include" / "samples" / "site", pages)
     documents = folder / "many"
@@ -225,9 +225,7 @@ def test_08_an_unreachable_site_deletes_nothing_and_the_run_says_why(system: Sys
     assert set(system.run()["documents"]) <= {"keep", "skip"}
 
 
-def test_09_a_process_task_killed_in_the_middle_is_retried_and_converges(
-    system: System, tmp_path: Path
-) -> None:
+def test_09_a_process_task_killed_in_the_middle_is_retried_and_converges(system: System) -> None:
     folder = Path(system.shop.declarations.source("many").path)  # type: ignore[union-attr]
     count = 60
     for n in range(count):

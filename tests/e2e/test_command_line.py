@@ -31,8 +31,8 @@ MANY = 40
 
 
 @pytest.fixture(scope="module")
-def tidemark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
-    folder = tmp_path_factory.mktemp("cli")
+def tidemark(module_folder: Path) -> Iterator[CommandLine]:
+    folder = module_folder
     docs = folder / "docs"
     docs.mkdir()
     (docs / "guide.md").write_text(GUIDE)
@@ -165,15 +165,15 @@ def test_bad_usage_exits_with_2_and_says_how_to_do_it_right(
     assert message in " ".join(tidemark.last_error.replace("│", " ").split())
 
 
-def test_a_killed_run_is_made_good_by_the_next(tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
+def test_a_killed_run_is_made_good_by_the_next(own_folder: Path) -> None:
+    docs = own_folder / "docs"
     docs.mkdir()
     for n in range(MANY):
         body = "\n\n".join(f"## Part {i}\n\nStation {n} has {i} masts." for i in range(5))
         (docs / f"{n:03}.md").write_text(f"# Station {n}\n\n{body}\n")
-    sources = tmp_path / "sources.yaml"
+    sources = own_folder / "sources.yaml"
     sources.write_text(f"sources:\n  docs: {{kind: files, path: {docs}}}\n")
-    tidemark = CommandLine(tmp_path / "home", sources)
+    tidemark = CommandLine(own_folder / "home", sources)
     try:
         process = tidemark.start("index", "docs", "--json")
         wait_for_points(tidemark, process)

@@ -1,7 +1,7 @@
 # `make run` and `make test` need Python 3.11 to 3.13 and make, nothing else. `make help` lists the rest.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status test check format env compose-check clean
+.PHONY: help setup run up down status test check check-types check-tests format env compose-check clean
 
 # The version that the tests run on first.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command -v $$p >/dev/null 2>&1 \
@@ -48,8 +48,13 @@ test: setup ## the whole test suite, services and a real scheduler included
 check: setup ## lint, types, architecture, and the tests that need no service
 	@$(BIN)/ruff check $(CODE)
 	@$(BIN)/ruff format --check $(CODE)
-	@$(BIN)/mypy
+	@$(MAKE) --no-print-directory -j 2 check-types check-tests
+
+check-types:
 	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/mypy
+
+check-tests:
 	@$(BIN)/pytest -q -m "not services and not model and not e2e and not browser" $(PYTEST_ARGUMENTS)
 
 format: setup ## lay the code out, mend what the linter can

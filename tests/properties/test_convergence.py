@@ -202,3 +202,34 @@ def test_the_audit_finds_and_repairs_whatever_was_done_to_the_index(
     repair(job, tools, target(job, tools, 1), records)
     assert len(world.embedder.texts) == len(lost), "points that are there keep their vectors"
     assert_right(world, state)
+
+
+@pytest.mark.parametrize("had_a_good_version", [True, False])
+def test_a_write_cut_short_and_then_a_broken_document_leave_the_last_good_version_or_nothing(
+    had_a_good_version: bool,
+) -> None:
+    good = {URIS[0]: PARAGRAPHS[:2], URIS[1]: PARAGRAPHS[2:]}
+    newer = {URIS[0]: PARAGRAPHS[1:4], URIS[1]: PARAGRAPHS[2:]}
+
+    def begun() -> World:
+        world = World()
+        if had_a_good_version:
+            apply(world, good)
+            world.run()
+        apply(world, newer)
+        return world
+
+    total = killed_run(begun(), None)
+    for at in range(total):
+        world = begun()
+        killed_run(world, at)
+        committed = {d.uri: d.raw_hash for d in world.ledger.documents() if d.raw_hash is not None}
+        newest = World()
+        apply(newest, newer)
+        newest.run()
+        is_new = committed.get(URIS[0]) in {d.raw_hash for d in newest.ledger.documents()}
+        world.documents[URIS[0]] = b"\xff broken"
+        world.run()
+        expected = newer if is_new else (good if had_a_good_version else {URIS[1]: good[URIS[1]]})
+        assert_right(world, expected)
+        assert world.run().status == "success"

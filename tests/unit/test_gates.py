@@ -1,5 +1,6 @@
 """The four gates: each lets through only what changed. Counted at the ports."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -276,3 +277,142 @@ def test_a_lost_snapshot_is_fetched_again_by_the_next_run(world: World) -> None:
     assert second.work["fetch"] == 2
     assert world.audit().clean
     assert world.run().documents == {"keep": 2}
+
+
+def live_uris(world: World) -> set[str]:
+    return {
+        str(p.payload["source_uri"]).partition("#")[0]
+        for p in world.index.scan_points(world.generation)
+    }
+
+
+def break_a_document(world: World) -> None:
+    world.documents[A] = b"\xff\xfe broken"
+
+
+def make_it_unreachable(world: World) -> None:
+    del world.documents[A]
+    world.source.failing[A] = "500"
+    world.source.incomplete = "1 page failed"
+
+
+def cut_the_listing(world: World) -> None:
+    del world.documents[A]
+    world.source.incomplete = "cut off"
+
+
+def unlink_it(world: World) -> None:
+    del world.documents[A]
+
+
+@pytest.mark.parametrize(
+    "trouble", [break_a_document, make_it_unreachable, cut_the_listing, unlink_it]
+)
+@pytest.mark.parametrize("loss", ["index", "model"])
+def test_what_cannot_be_fetched_now_is_not_lost_with_its_generation(
+    world: World, trouble: Callable[[World], None], loss: str
+) -> None:
+    world.run()
+    trouble(world)
+    if trouble is break_a_document:
+        world.run()
+    if loss == "index":
+        world.lose_index()
+    else:
+        world.embedder = CountingEmbedder(HashEmbedder(dimension=32))
+    summary = world.run()
+    assert summary.status == "success"
+    assert live_uris(world) == {A, B}
+    assert world.index.live() == world.generation == 2
+    assert world.audit().clean
+    assert world.run().chunks.embedded == 0
+
+
+def test_the_audit_sees_documents_whose_generation_is_gone(world: World) -> None:
+    world.run()
+    world.lose_index()
+    world.source.away = "away"
+    world.index.ensure(1, 64)
+    world.index.switch(1)
+    assert world.audit().missing_points == 3
+
+
+def test_changed_labels_reach_every_point_and_embed_nothing(world: World) -> None:
+    world.run()
+    summary = world.run(labels=("other",))
+    assert summary.documents == {"metadata": 2}
+    assert summary.chunks.embedded == 0
+    assert {tuple(p.payload["labels"]) for p in world.index.scan_points(1)} == {("other",)}  # type: ignore[arg-type]
+
+
+def test_a_lost_snapshot_of_a_document_that_must_be_parsed_again_heals_itself(world: World) -> None:
+    world.run()
+    for key in list(world.artifacts.keys("raw/")):
+        world.artifacts.delete(key)
+    world.partitioner.inner = MemoryPartitioner(version=2)
+    assert world.run().documents == {"quarantine": 2}
+    world.run()
+    assert world.run().reasons == {"unchanged": 2}
+    assert not [d for d in world.ledger.documents() if d.failure]
+
+
+def test_a_repair_does_not_forget_that_newer_bytes_are_broken(world: World) -> None:
+    from tidemark.stages.audit import repair
+    from tidemark.stages.job import target
+
+    world.run()
+    break_a_document(world)
+    world.run()
+    [before] = [d for d in world.ledger.documents() if d.uri == A]
+    world.index.delete_points(1, [c.point_id for c in world.ledger.chunks(before.document_id)])
+    job, tools = world.job(), world.tools()
+    repair(job, tools, target(job, tools, 1), [before])
+    [after] = [d for d in world.ledger.documents() if d.uri == A]
+    assert world.audit().clean
+    assert (after.failure, after.fetched_raw_hash, after.validators, after.last_seen) == (
+        before.failure, before.fetched_raw_hash, before.validators, before.last_seen
+    )  # fmt: skip
+
+
+def test_the_same_bytes_under_another_media_type_are_read_again(world: World) -> None:
+    world.source.with_etags = False
+    world.run()
+    world.source.media_types[A] = "text/plain"
+    summary = world.run()
+    assert summary.work["partition"] == 1
+    assert world.run().work["partition"] == 0
+
+
+def test_what_a_later_run_removed_is_not_brought_back_by_an_older_one(world: World) -> None:
+    from tidemark.stages.crawl import crawl
+    from tidemark.stages.job import target
+    from tidemark.stages.plan import make_plan
+    from tidemark.stages.process import process_batch
+
+    world.run()
+    world.documents[A] = page("Tides", "A newer text.")
+    older, tools = world.job(), world.tools()
+    crawl(older, tools)
+    goal = target(older, tools, 1)
+    plan = make_plan(older, tools, goal)
+    del world.documents[A]
+    world.source.gone[A] = "404"
+    world.run()
+    for batch in plan.batches:
+        process_batch(older, tools, goal, batch)
+    assert live_uris(world) == {B}
+    assert world.audit().clean
+
+
+def test_every_document_is_counted_once_in_the_summary(world: World) -> None:
+    world.documents["https://example.org/c"] = b"\xff broken"
+    for n in range(3):
+        summary = world.run()
+        assert sum(summary.documents.values()) == 3, n
+        assert sum(summary.reasons.values()) == 3, n
+
+
+def test_an_unchanged_run_tells_of_what_is_not_well(world: World) -> None:
+    break_a_document(world)
+    world.run()
+    assert "2 documents checked, of which 1 quarantined" in world.run().sentence()

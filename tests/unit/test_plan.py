@@ -143,12 +143,14 @@ def test_an_absent_page_goes_after_enough_complete_crawls_and_an_absent_file_at_
     generation=st.integers(1, 3),
     quarantined=st.booleans(),
 )
-def test_an_outage_never_removes_nor_reprocesses(
+def test_an_outage_never_removes_and_only_moves_what_is_in_another_generation(
     outcome: Outcome, generation: int, quarantined: bool
 ) -> None:
     known = record(generation=generation, **(QUARANTINED if quarantined else {}))
     decision = decide(DOCUMENT, Observation(URI, outcome), known, None, TARGET)
-    assert decision.action is Action.KEEP
+    moved = generation != TARGET.generation
+    assert decision.action is (Action.UPDATE if moved else Action.KEEP)
+    assert decision.snapshot is moved
 
 
 def test_a_document_id_depends_on_source_and_uri_alone() -> None:

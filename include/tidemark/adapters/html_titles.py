@@ -63,10 +63,10 @@ def page_title(declared: str, site: str, root: etree._Element) -> str:
     first = next((h for h in root.iter("h1") if heading_text(h)), None)
     parts = [part.strip() for part in _SEPARATORS.split(declared) if part.strip()]
     if first is not None:
-        heading = heading_text(first)
-        known = heading.casefold() in declared.casefold()
+        own = heading_text(first)
+        known = own.casefold() in declared.casefold()
         if known or not parts or not _has_text_above(first, root):
-            return heading
+            return own
         return next(part for part in parts if part.casefold() != site.casefold() or len(parts) == 1)
     if site and len(parts) > 1:
         kept = [part for part in parts if part.casefold() != site.casefold()]

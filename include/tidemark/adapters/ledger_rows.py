@@ -49,6 +49,8 @@ def _failure_json(failure: Failure | None) -> Values | None:
         "first_at": failure.first_at.isoformat(),
         "last_at": failure.last_at.isoformat(),
         "attempts": failure.attempts,
+        "media_type": failure.media_type,
+        "charset": failure.charset,
     }
 
 

@@ -7,7 +7,7 @@
     bytes          no row                                          add       new
     bytes          no row, a tombstone                             restore   restored
     bytes          a row without an indexed version                add       new
-    bytes          same bytes failed under the same fingerprints   keep      quarantined
+    bytes          same bytes failed under the same fingerprints   keep      quarantined (b)
     bytes          forced                                          update    forced
     bytes          other raw_hash than the indexed one             update    content
     bytes          other partition fingerprint                     update    parser
@@ -20,14 +20,17 @@
     gone           no row                                          skip      gone (a)
     excluded       a row                                           remove    excluded
     excluded       no row                                          skip      excluded (a)
-    failed         a row, never lost                               keep      unreachable
+    failed         a row, never lost                               keep      unreachable (b)
     failed         no row                                          skip      unreachable
-    absent         listing incomplete                              keep      unlisted
+    absent         listing incomplete                              keep      unlisted (b)
     absent         complete and authoritative                      remove    gone
     absent         complete, not reached for too many runs         remove    gone
-    absent         complete, not reached                           miss      missing
+    absent         complete, not reached                           miss      missing (b)
 
 (a) removed all the same when a write of it was cut short: its first points may be there.
+
+(b) update for repair or model, from the stored snapshot of the live version, when that version is not in
+    the generation to be written: what cannot be fetched now must not get lost with the old generation.
 
 "bytes" are those just fetched or, where the source answered "not modified", those fetched last time.
 Whether cleaned content really changed is known only after partitioning: an update may end at that gate.
@@ -99,7 +102,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do with one document, and why. ``raw_hash`` is of the bytes to process."""
+    """What to do with one document, and why.
+
+    raw_hash: of the bytes to process.
+    snapshot: they are those of the live version; what is known of newer bytes stays as it is.
+    """
 
     document_id: UUID
     uri: str
@@ -107,6 +114,7 @@ class Decision:
     reason: Reason
     raw_hash: str | None = None
     detail: str = ""
+    snapshot: bool = False
 
     @property
     def is_work(self) -> bool:
@@ -131,7 +139,9 @@ def decide(
         removal = Action.REMOVE if record or in_flight else Action.SKIP
         return decision(removal, _REMOVALS[observed.outcome])
     if observed.outcome is Outcome.FAILED:
-        return decision(Action.KEEP if record else Action.SKIP, Reason.UNREACHABLE)
+        if record is None:
+            return decision(Action.SKIP, Reason.UNREACHABLE)
+        return restore_snapshot(record, target) or decision(Action.KEEP, Reason.UNREACHABLE)
     if record is None:
         if tombstone is not None:
             return decision(Action.RESTORE, Reason.RESTORED, observed.raw_hash)
@@ -140,7 +150,11 @@ def decide(
     modified = observed.outcome is Outcome.FETCHED
     raw_hash = observed.raw_hash if modified else record.fetched_raw_hash
     reason = _work_reason(record, raw_hash, target, in_flight=in_flight)
-    if reason in (Reason.UNCHANGED, Reason.QUARANTINED):
+    if reason is Reason.UNCHANGED and modified and _retyped(record, observed):
+        reason = Reason.CONTENT
+    if reason is Reason.QUARANTINED:
+        return restore_snapshot(record, target) or decision(Action.KEEP, reason)
+    if reason is Reason.UNCHANGED:
         return decision(Action.KEEP, reason)
     return decision(Action.ADD if reason is Reason.NEW else Action.UPDATE, reason, raw_hash)
 
@@ -148,12 +162,36 @@ def decide(
 _REMOVALS = {Outcome.GONE: Reason.GONE, Outcome.EXCLUDED: Reason.EXCLUDED}
 
 
+def _retyped(record: DocumentRecord, observed: Observation) -> bool:
+    """The same bytes under another media type are read otherwise."""
+    return bool(observed.media_type) and observed.media_type != record.media_type
+
+
+def restore_snapshot(record: DocumentRecord, target: Target) -> Decision | None:
+    """Bring the live version into the generation to be written, when it is not in it."""
+    if record.raw_hash is None or record.fingerprints is None:
+        return None
+    if record.generation == target.generation:
+        return None
+    same_model = record.fingerprints.embed == target.fingerprints.embed
+    return Decision(
+        record.document_id,
+        record.uri,
+        Action.UPDATE,
+        Reason.REPAIR if same_model else Reason.MODEL,
+        record.raw_hash,
+        "from its stored snapshot",
+        snapshot=True,
+    )
+
+
 def _work_reason(
     record: DocumentRecord, raw_hash: str | None, target: Target, *, in_flight: bool
 ) -> Reason:
     if target.force:
         return Reason.FORCED
-    if failed_the_same_way(record, raw_hash, target.fingerprints):
+    # A write that was cut short is settled by trying again: a failure then cleans up after itself.
+    if not in_flight and failed_the_same_way(record, raw_hash, target.fingerprints):
         return Reason.QUARANTINED
     if record.raw_hash is None or record.fingerprints is None:
         return Reason.NEW
@@ -164,10 +202,11 @@ def _work_reason(
 def failed_the_same_way(
     record: DocumentRecord, raw_hash: str | None, fingerprints: Fingerprints
 ) -> bool:
-    """Would the document fail again exactly as it did?"""
+    """Would the document fail again exactly as it did? Not where only its snapshot was lost."""
     return (
         record.status is DocumentStatus.QUARANTINED
         and record.failure is not None
+        and record.failure.stage != "fetch"
         and record.failure.raw_hash == raw_hash
         and record.failure.fingerprint == fingerprints.combined
     )
@@ -197,8 +236,11 @@ def decide_absent(
     record: DocumentRecord, *, complete: bool, authoritative: bool, target: Target
 ) -> Decision:
     """Decide what a remembered document needs that the listing does not name."""
+    if complete and (authoritative or record.missing_runs + 1 >= target.gone_after):
+        return Decision(record.document_id, record.uri, Action.REMOVE, Reason.GONE)
+    restored = restore_snapshot(record, target)
+    if restored is not None:
+        return restored
     if not complete:
         return Decision(record.document_id, record.uri, Action.KEEP, Reason.UNLISTED)
-    if authoritative or record.missing_runs + 1 >= target.gone_after:
-        return Decision(record.document_id, record.uri, Action.REMOVE, Reason.GONE)
     return Decision(record.document_id, record.uri, Action.MISS, Reason.MISSING)

@@ -19,6 +19,7 @@ class Failure:
     """Why a document is quarantined.
 
     raw_hash, fingerprint: what was tried; it is tried again when either changes.
+    media_type, charset: of the bytes that were tried; the document's own are of its live version.
     """
 
     stage: str
@@ -29,6 +30,8 @@ class Failure:
     first_at: datetime
     last_at: datetime
     attempts: int = 1
+    media_type: str = ""
+    charset: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

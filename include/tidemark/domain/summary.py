@@ -22,6 +22,13 @@ class ChunkCounts:
         return {"embedded": self.embedded, "kept": self.kept, "removed": self.removed}
 
 
+CHANGING = ("add", "update", "metadata", "restore", "remove")
+"""Actions that change the index."""
+
+TROUBLES = ("quarantined", "unreachable", "missing")
+"""Reasons for which an unchanged document is not simply well."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """The summary of one run over one source.
@@ -51,7 +58,9 @@ class RunSummary:
     @property
     def changed(self) -> bool:
         """Did the run change the index?"""
-        return bool(self.chunks.embedded or self.chunks.removed or self.documents.get("remove"))
+        return any(self.documents.get(action) for action in CHANGING) or bool(
+            self.chunks.embedded or self.chunks.removed
+        )
 
     def as_dict(self) -> dict[str, Canonical]:
         return {
@@ -79,8 +88,12 @@ class RunSummary:
             return f"{self.source}: dry run; the plan is {counts or 'empty'}."
         total = sum(self.seconds.values())
         if not self.changed and not self.problem and not self.documents.get("quarantine"):
-            kept = self.documents.get("keep", 0)
-            return f"{self.source}: nothing changed ({kept} documents checked, {total:.1f} s)."
+            kept = self.documents.get("keep", 0) + self.documents.get("miss", 0)
+            troubled = [f"{n} {r}" for r in TROUBLES if (n := self.reasons.get(r))]
+            also = f", of which {', '.join(troubled)}" if troubled else ""
+            return (
+                f"{self.source}: nothing changed ({kept} documents checked{also}, {total:.1f} s)."
+            )
         counts = ", ".join(f"{n} {action}" for action, n in sorted(self.documents.items()))
         line = (
             f"{self.source}: {counts or 'no documents'}; {self.chunks.embedded} chunks embedded, "

@@ -7,7 +7,7 @@ from itertools import islice
 from uuid import UUID
 
 from tidemark.domain.hashing import digest_of
-from tidemark.domain.model import Observation, Outcome, StoredPoint
+from tidemark.domain.model import StoredPoint
 from tidemark.domain.plan import Action, Decision, Reason, Target
 from tidemark.domain.records import DocumentRecord
 from tidemark.ports import Ledger, VectorIndex
@@ -112,6 +112,14 @@ def _compare(
 ) -> None:
     """Check that what the ledger names is in the index, with the payloads the ledger knows."""
     live = [r for r in page if r.generation == generation]
+    existing = set(index.generations())
+    for record in page:
+        if record.generation is not None and record.generation not in existing:
+            # Its whole generation is gone, and no run has written it again.
+            counts["checked"] += record.chunks
+            counts["missing_points"] += record.chunks
+            counts["missing_sections"] += record.sections
+            broken.add(record.document_id)
     where: dict[str, str | list[str]] = {"document_id": [str(r.document_id) for r in live]}
     if not live:
         return
@@ -196,15 +204,12 @@ def repair(
 
 
 def _to_repair(record: DocumentRecord) -> Planned:
-    return Planned(
-        Decision(record.document_id, record.uri, Action.UPDATE, Reason.REPAIR, record.raw_hash),
-        Observation(
-            uri=record.uri,
-            outcome=Outcome.FETCHED,
-            validators=record.validators,
-            raw_hash=record.raw_hash,
-            media_type=record.media_type,
-            charset=record.charset,
-            fetched_at=record.fetched_at,
-        ),
+    decision = Decision(
+        record.document_id,
+        record.uri,
+        Action.UPDATE,
+        Reason.REPAIR,
+        record.raw_hash,
+        snapshot=True,
     )
+    return Planned(decision, None)

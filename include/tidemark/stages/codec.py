@@ -60,6 +60,7 @@ def decode_planned(line: str) -> Planned:
             reason=Reason(decision["reason"]),
             raw_hash=decision["raw_hash"],
             detail=decision["detail"],
+            snapshot=decision["snapshot"],
         ),
         _to_observation(data["observed"]) if data["observed"] else None,
     )

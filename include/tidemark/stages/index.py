@@ -92,6 +92,19 @@ def _record(
 ) -> DocumentRecord:
     version, before = prepared.version, prepared.version.record
     now = tools.clock()
+    if version.snapshot and before is not None:
+        # Nothing new was seen of the document: only what is live was written again.
+        return replace(
+            before,
+            title=prepared.title,
+            content_hash=prepared.content_hash,
+            fingerprints=target.fingerprints,
+            generation=target.generation,
+            sections=len(prepared.document.sections),
+            chunks=len(prepared.document.chunks),
+            indexed_at=now,
+            last_run_id=job.run_id,
+        )
     return DocumentRecord(
         document_id=version.planned.decision.document_id,
         source=job.source,
@@ -125,7 +138,14 @@ def _point(prepared: Prepared, i: int, vectors: Vectors) -> PointWrite:
 
 
 def _event(job: Job, prepared: Prepared) -> RunDocument:
-    decision = prepared.version.planned.decision
+    decision, failed = prepared.version.planned.decision, prepared.version.failed
+    if failed is not None:
+        return replace(
+            failed,
+            chunks_added=len(prepared.new),
+            chunks_kept=prepared.kept,
+            chunks_removed=len(prepared.removed_points),
+        )
     action, reason = decision.action, decision.reason
     if action is Action.UPDATE and not prepared.new and not prepared.removed_points:
         action = Action.METADATA if prepared.moved or prepared.changed_sections else Action.KEEP

@@ -21,6 +21,9 @@ from tidemark.ports import (
 )
 from tidemark.stages.chunk import chunk_fingerprint
 
+PAYLOAD_VERSION = 1
+"""Raised when points of an unchanged chunk get another payload than before."""
+
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
@@ -71,7 +74,14 @@ def fingerprints(job: Job, tools: Tools) -> Fingerprints:
     return Fingerprints(
         fetch=tools.source.fingerprint,
         partition=tools.partitioner.fingerprint,
-        chunk=chunk_fingerprint(job.profile, tools.tokenizer.fingerprint, upstream=""),
+        chunk=fingerprint(
+            "chunk",
+            {
+                "chunks": chunk_fingerprint(job.profile, tools.tokenizer.fingerprint, upstream=""),
+                "payload": PAYLOAD_VERSION,
+                "labels": list(job.labels),
+            },
+        ),
         embed=embed_fingerprint(tools.embedder, tools.lexical),
     )
 

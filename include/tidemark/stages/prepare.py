@@ -18,7 +18,6 @@ from tidemark.domain.hashing import fingerprint
 from tidemark.domain.model import (
     Chunk,
     ChunkedDocument,
-    Observation,
     PartitionedDocument,
     Payload,
     RawDocument,
@@ -26,7 +25,7 @@ from tidemark.domain.model import (
     Validators,
 )
 from tidemark.domain.plan import Reason, Target
-from tidemark.domain.records import ChunkRecord, DocumentRecord, SectionRecord
+from tidemark.domain.records import ChunkRecord, DocumentRecord, RunDocument, SectionRecord
 from tidemark.stages.chunk import chunk_document
 from tidemark.stages.codec import Planned, decode_elements, encode_elements
 from tidemark.stages.job import Job, Tools, raw_key
@@ -63,7 +62,6 @@ class Version:
     """The version of a document that is to be indexed."""
 
     planned: Planned
-    observed: Observation
     raw_hash: str
     media_type: str
     charset: str | None
@@ -72,6 +70,17 @@ class Version:
     record: DocumentRecord | None
     in_flight: bool = False
     """An earlier write of the document was cut short: the index may hold more than the ledger says."""
+    failed: RunDocument | None = None
+    """This is the last good version, written again because a newer one failed: that is the event."""
+
+    @property
+    def uri(self) -> str:
+        return self.planned.decision.uri
+
+    @property
+    def snapshot(self) -> bool:
+        """Is this the version that the ledger has as live, whatever was fetched since?"""
+        return self.planned.decision.snapshot or self.failed is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +157,10 @@ def _elements(job: Job, tools: Tools, version: Version, meter: Meter) -> Partiti
     except KeyError:
         raise DocumentError(
             "fetch",
-            f"The snapshot of {version.observed.uri} is no longer in the artifact store.",
+            f"The snapshot of {version.uri} is no longer in the artifact store.",
             "It is fetched again by the next run.",
         ) from None
-    raw = RawDocument(
-        version.observed.uri, content, version.media_type, version.charset, version.fetched_at
-    )
+    raw = RawDocument(version.uri, content, version.media_type, version.charset, version.fetched_at)
     with meter.stage("partition"):
         partitioned = tools.partitioner.partition(raw)
     tools.artifacts.write(key, encode_elements(partitioned))
@@ -162,7 +169,7 @@ def _elements(job: Job, tools: Tools, version: Version, meter: Meter) -> Partiti
 
 def elements_key(version: Version, partition_fingerprint: str) -> str:
     """Where the elements are kept: everything that decides them is in the name."""
-    suffix = PurePosixPath(urlsplit(version.observed.uri).path).suffix.lower()
+    suffix = PurePosixPath(urlsplit(version.uri).path).suffix.lower()
     made_by = fingerprint(
         "elements",
         {

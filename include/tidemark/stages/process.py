@@ -13,12 +13,13 @@ from uuid import UUID
 
 from tidemark.domain.errors import DocumentError
 from tidemark.domain.model import Validators
-from tidemark.domain.plan import Action, Reason, Target
+from tidemark.domain.plan import Action, Decision, Reason, Target
 from tidemark.domain.records import DocumentRecord, DocumentStatus, Failure, RunDocument
 from tidemark.domain.summary import ChunkCounts
 from tidemark.stages.codec import Planned
 from tidemark.stages.index import Vectors, index_document, pass_gate
 from tidemark.stages.job import Job, Tools
+from tidemark.stages.payloads import read_indexed
 from tidemark.stages.plan import read_plan
 from tidemark.stages.prepare import Meter, Prepared, SameContent, Version, prepare
 
@@ -88,54 +89,74 @@ def _one(
     meter: Meter,
     in_flight: dict[UUID, str],
 ) -> Prepared | RunDocument:
-    decision, observed = planned.decision, planned.observed
+    decision = planned.decision
     record = tools.ledger.document(decision.document_id)
-    version = _version(planned, record, decision.document_id in in_flight)
-    if version is None or observed is None:
-        return _left(job, planned, Reason.SUPERSEDED, "a later run has indexed a newer version")
+    version = _version(tools, planned, record, decision.document_id in in_flight)
+    if version is None:
+        event = _left(job, planned, Reason.SUPERSEDED, "a later run has seen it", record)
+        tools.ledger.record_events([event])
+        return event
     if record is not None and _is_done(job, record, version, target):
         return _left(job, planned, decision.reason, "already done by an earlier attempt", record)
     try:
         outcome = prepare(job, tools, target, version, meter)
     except DocumentError as error:
-        return quarantine(job, tools, target, version, error)
+        event = quarantine(job, tools, target, version, error)
+        elsewhere = record is not None and record.generation not in (None, target.generation)
+        if version.in_flight or elsewhere:
+            return _last_good(job, tools, target, version, event, meter)
+        return event
     if isinstance(outcome, SameContent):
         return pass_gate(job, tools, target, outcome)
     return outcome
 
 
-def _version(planned: Planned, record: DocumentRecord | None, in_flight: bool) -> Version | None:
-    """The version to index; None when the ledger already has one that was fetched later."""
+def _last_good(
+    job: Job, tools: Tools, target: Target, version: Version, event: RunDocument, meter: Meter
+) -> Prepared | RunDocument:
+    """Of a document that fails: its last good version, whole and in this generation, or nothing at all.
+
+    Needed where a write of it was cut short, or where that version is in another generation.
+    """
+    document = version.planned.decision.document_id
+    record = tools.ledger.document(document)
+    if record is not None and record.raw_hash is not None and not version.snapshot:
+        good = _as_indexed(version.planned, record, in_flight=version.in_flight)
+        good = replace(good, failed=event)
+        try:
+            outcome = prepare(job, tools, target, good, meter)
+        except DocumentError:
+            return event  # Its snapshot is lost too; a later run tries again.
+        if isinstance(outcome, Prepared):
+            return outcome
+    elif record is None or record.raw_hash is None:
+        held = read_indexed(tools.index, target.generation, document)
+        tools.index.delete_points(target.generation, list(held.points))
+        tools.index.delete_sections(target.generation, list(held.sections))
+        tools.ledger.settle([document])
+    return event
+
+
+def _version(
+    tools: Tools, planned: Planned, record: DocumentRecord | None, in_flight: bool
+) -> Version | None:
+    """The version to index; None when a later run has seen a newer one, or removed the document."""
     decision, observed = planned.decision, planned.observed
+    if decision.snapshot:
+        if record is None or record.raw_hash != decision.raw_hash:
+            return None
+        return _as_indexed(planned, record, in_flight=in_flight)
     if observed is None or decision.raw_hash is None:
         return None
     if observed.raw_hash is None:
-        # Not modified: what the ledger knows of the bytes holds.
-        if record is None or record.fetched_raw_hash != decision.raw_hash:
-            return None
-        return Version(
-            planned,
-            observed,
-            decision.raw_hash,
-            record.media_type,
-            record.charset,
-            record.validators,
-            record.fetched_at,
-            record,
-            in_flight,
-        )
+        return _not_modified(planned, record, in_flight=in_flight)
     fetched_at = observed.fetched_at
     if fetched_at is None:
         raise AssertionError(f"{observed.uri} was fetched at no time")
-    if (
-        record
-        and record.raw_hash not in (None, decision.raw_hash)
-        and record.fetched_at > fetched_at
-    ):
+    if _is_older(tools, decision, record, fetched_at):
         return None
     return Version(
         planned,
-        observed,
         decision.raw_hash,
         observed.media_type or "application/octet-stream",
         observed.charset,
@@ -144,6 +165,49 @@ def _version(planned: Planned, record: DocumentRecord | None, in_flight: bool) -
         record,
         in_flight,
     )
+
+
+def _as_indexed(planned: Planned, record: DocumentRecord, *, in_flight: bool) -> Version:
+    return Version(
+        planned,
+        record.raw_hash or "",
+        record.media_type,
+        record.charset,
+        record.validators,
+        record.fetched_at,
+        record,
+        in_flight,
+    )
+
+
+def _not_modified(
+    planned: Planned, record: DocumentRecord | None, *, in_flight: bool
+) -> Version | None:
+    """What the ledger knows of the bytes last fetched holds for them still."""
+    if record is None or record.fetched_raw_hash != planned.decision.raw_hash:
+        return None
+    failure = record.failure
+    failed = failure is not None and failure.raw_hash == record.fetched_raw_hash
+    return Version(
+        planned,
+        record.fetched_raw_hash,
+        failure.media_type if failure and failed and failure.media_type else record.media_type,
+        failure.charset if failure and failed else record.charset,
+        record.validators,
+        failure.first_at if failure and failed else record.fetched_at,
+        record,
+        in_flight,
+    )
+
+
+def _is_older(
+    tools: Tools, decision: Decision, record: DocumentRecord | None, fetched_at: datetime
+) -> bool:
+    """Was the document indexed from later bytes, or removed, after these were fetched?"""
+    if record is None:
+        stone = tools.ledger.tombstones_by_id([decision.document_id]).get(decision.document_id)
+        return stone is not None and stone.removed_at > fetched_at
+    return record.raw_hash not in (None, decision.raw_hash) and record.fetched_at > fetched_at
 
 
 def _first_fetched(record: DocumentRecord | None, raw_hash: str, fetched_at: datetime) -> datetime:
@@ -230,6 +294,8 @@ def quarantine(
         first_at=before.first_at if before else now,
         last_at=now,
         attempts=before.attempts + 1 if before else 1,
+        media_type=version.media_type,
+        charset=version.charset,
     )
     # A lost snapshot must be fetched again, so nothing may be known of it.
     validators = Validators() if error.stage == "fetch" else version.validators
@@ -241,23 +307,24 @@ def quarantine(
         Reason.FAILED.value,
         f"{error.stage}: {error}",
     )
-    base = record or _never_indexed(job, version, now)
-    tools.ledger.update_document(
-        replace(
-            base,
-            status=DocumentStatus.QUARANTINED,
-            failure=failure,
-            validators=validators,
+    failed = replace(
+        record or _never_indexed(job, version, now),
+        status=DocumentStatus.QUARANTINED,
+        failure=failure,
+        validators=validators,
+        last_run_id=job.run_id,
+        reason=Reason.FAILED.value,
+    )
+    if not version.snapshot:
+        failed = replace(
+            failed,
             fetch_fingerprint=target.fingerprints.fetch,
             fetched_raw_hash=version.raw_hash,
             last_seen=now,
             missing_since=None,
             missing_runs=0,
-            last_run_id=job.run_id,
-            reason=Reason.FAILED.value,
-        ),
-        event,
-    )
+        )
+    tools.ledger.update_document(failed, event)
     return event
 
 

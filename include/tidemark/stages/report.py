@@ -31,11 +31,10 @@ _NEEDS_ATTENTION = {
 
 
 def begin(job: Job, tools: Tools, trigger: str, note: str = "") -> None:
-    """Write down that the run has begun. A retry of its first step keeps its beginning."""
-    before = tools.ledger.run(job.run_id)
-    started_at = before.started_at if before else tools.clock()
+    """Write down that the run has begun. One that is run again begins again: it crawls again."""
+    now = tools.clock()
     tools.ledger.start_run(
-        RunRecord(job.run_id, job.source, trigger, RunStatus.RUNNING, started_at, None, note, None)
+        RunRecord(job.run_id, job.source, trigger, RunStatus.RUNNING, now, None, note, None)
     )
 
 

@@ -120,12 +120,25 @@ def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | N
         record = tools.ledger.document(document)
         run = tools.ledger.run(job.run_id)
         if record is not None and run is not None and record.last_seen > run.started_at:
+            tools.ledger.record_events([_superseded(job, planned, record)])
             return None
         # The note first: were this cut short, a document that came back must not pass as unchanged.
         tools.ledger.begin(job.run_id, job.source, {document: planned.decision.uri})
         removed = _delete_points(tools, document, generation)
         _forget(job, tools, planned, record, removed)
     return removed
+
+
+def _superseded(job: Job, planned: Planned, record: DocumentRecord) -> RunDocument:
+    return RunDocument(
+        job.run_id,
+        record.document_id,
+        record.uri,
+        Action.KEEP.value,
+        Reason.SUPERSEDED.value,
+        "a later run has seen it",
+        chunks_kept=record.chunks,
+    )
 
 
 def _delete_points(tools: Tools, document: UUID, generation: int) -> int:

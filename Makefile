@@ -55,7 +55,8 @@ check-types:
 	@$(BIN)/mypy
 
 check-tests:
-	@$(BIN)/pytest -q -m "not services and not model and not e2e and not browser" $(PYTEST_ARGUMENTS)
+	@$(BIN)/pytest -q -n $(WORKERS) --ignore tests/dags -m "not services and not model and not e2e and not browser" \
+		$(PYTEST_ARGUMENTS)
 
 format: setup ## lay the code out, mend what the linter can
 	@$(BIN)/ruff format $(CODE)

@@ -4,8 +4,7 @@ from airflow.sdk import DAG, dag
 
 from tidemark.declarations import SourceDeclaration
 from tidemark.orchestration import tasks
-from tidemark.orchestration.broken import broken_source_dag
-from tidemark.orchestration.declared import dag_arguments, declared_sources, source_asset
+from tidemark.orchestration.declared import dag_arguments, dags_by_id, source_asset
 
 
 def index_source(source: SourceDeclaration) -> DAG:
@@ -23,8 +22,4 @@ def index_source(source: SourceDeclaration) -> DAG:
     return index()
 
 
-for declared in declared_sources():
-    if isinstance(declared, SourceDeclaration):
-        index_source(declared)
-    else:
-        broken_source_dag(*declared)
+globals().update(dags_by_id(index_source))

@@ -1,29 +1,127 @@
 """The declared sources: `include/sources.yaml`, validated key by key.
 
 Each error names the file, the line, the key and the cure. One wrong source does not hide the others.
+What a source is told is checked here as far as it can be without asking it, so that nothing that is
+accepted here fails in a run for its form.
 """
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import yaml
 from croniter import croniter
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.model import Profile
+from tidemark.domain.urls import canonical_url, has_credentials
+from tidemark.located_yaml import LocatedYaml, located, read_yaml
 from tidemark.settings import expand_environment
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,40}$"
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""Neither a database nor a file system takes these in a text."""
+_RANDOM_FIELD = re.compile(r"(?<![a-z])r(?![a-z])", re.IGNORECASE)
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)?(?:://|::)")
+
+
+def _cron(value: str) -> str:
+    # Presets are left out: Airflow gives "@daily" no data interval, which backfills need.
+    if len(value.split()) != 5 or not value.isascii() or not croniter.is_valid(value):
+        raise ValueError("a cron expression of five fields is expected, e.g. '0 3 * * *'")
+    if _RANDOM_FIELD.search(value):
+        raise ValueError("a random field (R) would be another time at each look; write a number")
+    moment = datetime(2026, 1, 1)  # noqa: DTZ001 - any moment will do
+    try:
+        croniter(value, moment).get_next(datetime)
+        croniter(value, moment).get_prev(datetime)
+    except ValueError:
+        raise ValueError("this schedule never fires; name a day that exists") from None
+    return value
+
+
+def _zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("an IANA timezone is expected, e.g. 'Europe/Berlin'") from None
+    return value
+
+
+def _url(value: str) -> str:
+    if has_credentials(value):
+        raise ValueError("credentials do not belong in a URL; put them in headers")
+    if canonical_url(value) is None or urlsplit(value.strip()).port == 0:
+        raise ValueError(
+            "an http(s) URL with a valid host and port is expected, e.g. 'https://example.org/docs/'"
+        )
+    return value
+
+
+def _local_path(value: str) -> str:
+    """The folder as a path: ``~`` and ``file://`` resolved; a relative one stays relative."""
+    scheme = _SCHEME.match(value)
+    if value.lower().startswith("file://"):
+        parts = urlsplit(value)
+        if parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
+            raise ValueError("a file URL names a folder of this machine, e.g. 'file:///srv/docs'")
+        value = unquote(parts.path)
+    elif scheme or "::" in value:
+        raise ValueError("only local folders can be read for now; mount it and give its path")
+    try:
+        expanded = str(Path(value).expanduser())
+    except RuntimeError:
+        raise ValueError("the home folder '~' stands for is not known; write it out") from None
+    if _UNSTORABLE.search(expanded):
+        raise ValueError("a path cannot have this character")
+    return expanded
+
+
+def _header_names(value: object) -> object:
+    for position, name in enumerate(value if isinstance(value, dict) else (), 1):
+        # By position: a name with a colon in it may be a whole header, its secret included.
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            raise ValueError(
+                f"the name of header {position} is none; write it like 'Authorization: value', "
+                "with letters, digits and '-' in the name"
+            )
+    return value
+
+
+def _header_values(value: dict[str, str]) -> dict[str, str]:
+    for name, text in value.items():
+        if not (text.isascii() and text.isprintable() and text == text.strip()):
+            raise ValueError(
+                f"the value of {name!r} cannot be sent; use plain ASCII without line breaks or "
+                "spaces around it"
+            )
+    return value
+
+
+Text = Annotated[str, StringConstraints(pattern=r"\S", max_length=2_000)]
+Tag = Annotated[str, StringConstraints(pattern=r"\S", max_length=100)]
+"""Airflow's own limit."""
+Headers = Annotated[dict[str, str], BeforeValidator(_header_names), AfterValidator(_header_values)]
 
 
 class _Declared(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Hidden: what a person gives by mistake (a URL with a password) must not reach a log.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class SourceDeclaration(_Declared):
@@ -31,12 +129,14 @@ class SourceDeclaration(_Declared):
 
     name: Annotated[str, Field(pattern=NAME)]
     description: str = ""
-    schedule: Annotated[str, Field(description="Cron expression.")] = "0 3 * * *"
-    timezone: str = "UTC"
-    start_date: date = date(2026, 1, 1)
-    owner: str = "data-platform"
-    tags: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
+    schedule: Annotated[
+        str, Field(max_length=200, description="Cron expression."), AfterValidator(_cron)
+    ] = "0 3 * * *"
+    timezone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    start_date: Annotated[date, Field(ge=date(1970, 1, 1), le=date(2200, 1, 1))] = date(2026, 1, 1)
+    owner: Annotated[str, Field(pattern=r"\S", max_length=250)] = "data-platform"
+    tags: tuple[Tag, ...] = ()
+    labels: tuple[Text, ...] = ()
     profile: str = "docs"
     gone_after: Annotated[int, Field(ge=1, le=100)] = 2
     retries: Annotated[int, Field(ge=0, le=10)] = 2
@@ -47,31 +147,14 @@ class SourceDeclaration(_Declared):
         """The kind as it is declared; "undeclared" for what only the ledger knows."""
         return str(getattr(self, "kind", "undeclared"))
 
-    @field_validator("schedule")
-    @classmethod
-    def _cron(cls, value: str) -> str:
-        # Presets are left out: Airflow gives "@daily" no data interval, which backfills need.
-        if len(value.split()) != 5 or not croniter.is_valid(value):
-            raise ValueError("a cron expression of five fields is expected, e.g. '0 3 * * *'")
-        return value
-
-    @field_validator("timezone")
-    @classmethod
-    def _zone(cls, value: str) -> str:
-        try:
-            ZoneInfo(value)
-        except (ZoneInfoNotFoundError, ValueError):
-            raise ValueError("an IANA timezone is expected, e.g. 'Europe/Berlin'") from None
-        return value
-
 
 class WebsiteDeclaration(SourceDeclaration):
     """A website, crawled from its start page and its sitemap."""
 
     kind: Literal["website"]
-    url: Annotated[str, Field(pattern=r"^https?://[^\s/]+", description="http(s) start page.")]
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    url: Annotated[str, Field(description="http(s) start page."), AfterValidator(_url)]
+    include: tuple[Text, ...] = ()
+    exclude: tuple[Text, ...] = ()
     max_pages: Annotated[int, Field(ge=1)] = 5_000
     max_depth: Annotated[int, Field(ge=0)] = 25
     delay: Annotated[float, Field(ge=0, le=600, description="Seconds between requests.")] = 0.2
@@ -79,20 +162,26 @@ class WebsiteDeclaration(SourceDeclaration):
     timeout: Annotated[float, Field(gt=0, le=600)] = 30.0
     use_sitemap: bool = True
     allow_private: bool = False
-    headers: dict[str, str] = {}
+    headers: Headers = {}
 
 
 class FilesDeclaration(SourceDeclaration):
     """A folder of files."""
 
     kind: Literal["files"]
-    path: Annotated[str, Field(min_length=1, description="Folder; relative to the project.")]
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    path: Annotated[
+        str,
+        Field(pattern=r"\S", description="Folder; relative to the project."),
+        AfterValidator(_local_path),
+    ]
+    include: tuple[Text, ...] = ()
+    exclude: tuple[Text, ...] = ()
 
 
-AnySource = Annotated[WebsiteDeclaration | FilesDeclaration, Field(discriminator="kind")]
-_SOURCE: TypeAdapter[WebsiteDeclaration | FilesDeclaration] = TypeAdapter(AnySource)
+_KINDS: Mapping[str, type[WebsiteDeclaration] | type[FilesDeclaration]] = {
+    "website": WebsiteDeclaration,
+    "files": FilesDeclaration,
+}
 
 
 class ProfileDeclaration(_Declared):
@@ -141,67 +230,98 @@ def load_declarations(path: Path) -> Declarations:
     is kept in ``broken``.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigurationError(
             f"The sources file {path} cannot be read ({error.strerror}).",
             "Create it, or set TIDEMARK_SOURCES_FILE.",
         ) from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ConfigurationError(
+            f"{path.name}, line {line}: this is not UTF-8 text.", "Save the file as UTF-8."
+        ) from None
     return parse_declarations(text, path.name)
 
 
 def parse_declarations(text: str, file: str = "sources.yaml") -> Declarations:
-    """Validate the text of a sources file (see ``load_declarations``)."""
-    try:
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
-        raise ConfigurationError(
-            f"{file} is not valid YAML: {error}", "Correct it there."
-        ) from error
-    locate = _Lines(file, tree)
+    """Validate the text of a sources file (see ``load_declarations``).
+
+    A text that is empty, or has only comments, declares nothing.
+    """
+    read = read_yaml(text, file)
+    data = {} if read.data is None else read.data
     if not isinstance(data, dict):
         raise ConfigurationError(
             f"{file}: a mapping with the key 'sources' is expected.", "See the README."
         )
-    _check_top_level(data, locate)
+    broken = _repeated_keys(read)
+    _check_top_level(data, read)
     defaults = data.get("defaults") or {}
     profiles = {"docs": Profile()} | {
-        str(name): _profile(str(name), value, locate)
-        for name, value in (data.get("profiles") or {}).items()
+        name: _profile(name, value, read) for name, value in (data.get("profiles") or {}).items()
     }
     sources: dict[str, WebsiteDeclaration | FilesDeclaration] = {}
-    broken: dict[str, ConfigurationError] = {}
-    for key, value in (data.get("sources") or {}).items():
-        name = str(key)
+    for name, value in (data.get("sources") or {}).items():
+        if name in broken:
+            continue
         try:
-            sources[name] = _source(name, value, defaults, profiles, locate)
+            sources[name] = _source(name, value, defaults, profiles, read)
         except ConfigurationError as error:
             broken[name] = error
+        except RecursionError:
+            where = read.where(("sources", name))
+            broken[name] = ConfigurationError(
+                f"{where}: an alias contains itself.", "Write it out."
+            )
     return Declarations(sources, profiles, broken)
 
 
-def _check_top_level(data: dict[str, Any], locate: "_Lines") -> None:
+def _repeated_keys(read: LocatedYaml) -> dict[str, ConfigurationError]:
+    """Errors of sources with a repeated key, by their names; one that concerns all is raised."""
+    broken: dict[str, ConfigurationError] = {}
+    for path, line in read.repeated:
+        error = ConfigurationError(
+            f"{located(read.file, line, path)}: this key is there twice.", "Remove one of them."
+        )
+        if path[0] != "sources" or len(path) < 2:
+            raise error
+        broken.setdefault(path[1], error)
+    return broken
+
+
+def _check_top_level(data: dict[str, Any], read: LocatedYaml) -> None:
     known = ["defaults", "profiles", "sources"]
     for key, value in data.items():
         if key not in known:
             raise ConfigurationError(
-                f"{locate((key,))}: unknown key.", _did_you_mean(str(key), known)
+                f"{read.where((key,))}: unknown key.", _did_you_mean(key, known)
             )
         if value is not None and not isinstance(value, dict):
             raise ConfigurationError(
-                f"{locate((key,))}: a mapping of names is expected.", "See the README."
+                f"{read.where((key,))}: a mapping of names is expected.", "See the README."
+            )
+    known = sorted({key for model in _KINDS.values() for key in _keys(model)})
+    for key in data.get("defaults") or {}:
+        if key not in known:
+            raise ConfigurationError(
+                f"{read.where(('defaults', key))}: unknown key.", _did_you_mean(key, known)
             )
 
 
-def _profile(name: str, value: object, locate: "_Lines") -> Profile:
+def _profile(name: str, value: object, read: LocatedYaml) -> Profile:
+    at = ("profiles", name)
+    if value is not None and not isinstance(value, dict):
+        raise ConfigurationError(
+            f"{read.where(at)}: a mapping is expected.", "Give it sizes, e.g. {max_tokens: 240}."
+        )
     try:
-        declared = ProfileDeclaration.model_validate(value or {})
+        declared = ProfileDeclaration.model_validate({} if value is None else value)
     except ValidationError as error:
-        raise _explain(error, ("profiles", name), locate, ProfileDeclaration) from None
+        raise _explain(error, at, read, ProfileDeclaration) from None
     if not declared.min_tokens <= declared.target_tokens <= declared.max_tokens:
         raise ConfigurationError(
-            f"{locate(('profiles', name))}: min_tokens <= target_tokens <= max_tokens must hold "
+            f"{read.where(at)}: min_tokens <= target_tokens <= max_tokens must hold "
             f"(got {declared.min_tokens}, {declared.target_tokens}, {declared.max_tokens}).",
             "Change one of them.",
         )
@@ -213,31 +333,64 @@ def _source(
     value: object,
     defaults: dict[str, object],
     profiles: Mapping[str, Profile],
-    locate: "_Lines",
+    read: LocatedYaml,
 ) -> WebsiteDeclaration | FilesDeclaration:
     at = ("sources", name)
+    if not re.fullmatch(NAME, name):
+        raise ConfigurationError(
+            f"{read.where(at)}: a source cannot have this name.",
+            "Use up to 41 lower-case letters, digits, '-' and '_', beginning with a letter or digit.",
+        )
     if not isinstance(value, dict):
         raise ConfigurationError(
-            f"{locate(at)}: a mapping is expected.", "Give it at least 'kind' and 'url' or 'path'."
+            f"{read.where(at)}: a mapping is expected.",
+            "Give it at least 'kind' and 'url' or 'path'.",
         )
-    merged = {**defaults, **value, "name": name}
-    expanded = {key: _expanded(item, locate((*at, str(key)))) for key, item in merged.items()}
-    model = FilesDeclaration if value.get("kind") == "files" else WebsiteDeclaration
+    kind = _expanded({**defaults, **value}.get("kind"), read.where((*at, "kind")))
+    model = _KINDS.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        raise ConfigurationError(
+            f"{read.where((*at, 'kind'))}: a source needs a kind.", "Use 'website' or 'files'."
+        )
+    for key in value:
+        if key not in _keys(model):
+            raise ConfigurationError(
+                f"{read.where((*at, key))}: unknown key.", _did_you_mean(key, _keys(model))
+            )
+    # What another kind alone knows (a delay, for a folder) is no default of this one.
+    inherited = {k: v for k, v in defaults.items() if k in _keys(model) and k not in value}
+    places = dict.fromkeys(value, at) | dict.fromkeys(inherited, ("defaults",))
+    expanded = {
+        key: _expanded(item, read.where((*places[key], key)))
+        for key, item in {**inherited, **value}.items()
+    }
     try:
-        source = _SOURCE.validate_python(expanded)
+        source = model.model_validate({**expanded, "name": name})
     except ValidationError as error:
-        raise _explain(error, at, locate, model) from None
+        wrong = str(error.errors()[0]["loc"][0])
+        raise _explain(error, places.get(wrong, at), read, model) from None
     if source.profile not in profiles:
         raise ConfigurationError(
-            f"{locate((*at, 'profile'))}: no profile is called {source.profile!r}.",
+            f"{read.where((*places.get('profile', at), 'profile'))}: "
+            f"no profile is called {source.profile!r}.",
             _did_you_mean(source.profile, list(profiles)),
         )
     return source
 
 
+def _keys(model: type[BaseModel]) -> list[str]:
+    """What may be written; a source's name is its place."""
+    return [key for key in model.model_fields if key != "name"]
+
+
 def _expanded(value: object, where: str) -> object:
     if isinstance(value, str):
-        return expand_environment(value, where)
+        text = expand_environment(value, where)
+        if _UNSTORABLE.search(text):
+            raise ConfigurationError(
+                f"{where}: a NUL or half a character is in this text.", "Remove it."
+            )
+        return text
     if isinstance(value, dict):
         return {key: _expanded(item, where) for key, item in value.items()}
     if isinstance(value, list):
@@ -246,26 +399,26 @@ def _expanded(value: object, where: str) -> object:
 
 
 def _explain(
-    error: ValidationError, at: tuple[str, ...], locate: "_Lines", model: type[BaseModel]
+    error: ValidationError, at: tuple[str, ...], read: LocatedYaml, model: type[BaseModel]
 ) -> ConfigurationError:
     first = error.errors(include_url=False, include_context=False)[0]
-    # The discriminated union puts the kind itself into the path; the file has no such key.
-    path = [str(part) for part in first["loc"] if part not in ("website", "files")]
-    where = locate((*at, *path))
+    path = [str(part) for part in first["loc"]]
+    where = read.where((*at, *path))
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
-        return ConfigurationError(
-            f"{where}: unknown key.", _did_you_mean(path[-1], list(model.model_fields))
-        )
+        return ConfigurationError(f"{where}: unknown key.", _did_you_mean(path[-1], _keys(model)))
     if first["type"] == "missing":
         return ConfigurationError(f"{where}: this key is required.", "Add it to the source.")
-    if first["type"].startswith("union_tag"):
-        return ConfigurationError(
-            f"{locate((*at, 'kind'))}: a source needs a kind.", "Use 'website' or 'files'."
-        )
-    # A header may carry a credential, which must not reach a log.
-    got = "" if "headers" in path else f" (got {first.get('input')!r})"
+    if first["type"] == "string_pattern_mismatch":
+        message = "some text is expected"
+    # A header or a URL may carry a credential, which must not reach a log.
+    got = "" if path[0] in ("headers", "url") else f" (got {_shortened(first.get('input'))})"
     return ConfigurationError(f"{where}: {message}{got}.", "Correct the value there.")
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}…"
 
 
 def _did_you_mean(word: str, known: list[str]) -> str:
@@ -273,31 +426,3 @@ def _did_you_mean(word: str, known: list[str]) -> str:
     if close:
         return f"Did you mean {close[0]!r}?"
     return f"Known are: {', '.join(sorted(known)) or 'none'}."
-
-
-class _Lines:
-    """Finds the line of a key, so that an error can point at it."""
-
-    def __init__(self, file: str, tree: yaml.Node | None) -> None:
-        self._file = file
-        self._tree = tree
-
-    def __call__(self, path: tuple[object, ...]) -> str:
-        node, line = self._tree, 1
-        for part in path:
-            found = self._child(node, str(part))
-            if found is None:
-                break
-            line, node = found
-        return f"{self._file}, line {line}, {'.'.join(str(p) for p in path)}"
-
-    @staticmethod
-    def _child(node: yaml.Node | None, key: str) -> tuple[int, yaml.Node] | None:
-        if isinstance(node, yaml.MappingNode):
-            for name, value in node.value:
-                if name.value == key:
-                    return name.start_mark.line + 1, value
-        if isinstance(node, yaml.SequenceNode) and key.isdigit() and int(key) < len(node.value):
-            item = node.value[int(key)]
-            return item.start_mark.line + 1, item
-        return None

@@ -4,6 +4,8 @@ Building a `Workshop` opens no connection. Adapters are imported where they are 
 that needs the ledger alone does not pay for a crawler or a tokenizer.
 """
 
+import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -231,18 +233,53 @@ class _Undeclared:
 
 
 def adhoc_website(url: str) -> WebsiteDeclaration:
-    """A source for `--url`; allowed to be on a private address, since a person typed it."""
-    host = urlsplit(url).hostname or ""
-    return WebsiteDeclaration(
-        name=_adhoc_name("url", host, url), kind="website", url=url, allow_private=True
-    )
+    """A source for `--url`; allowed to be on a private address, since a person typed it.
+
+    Raises ``ConfigurationError`` when it is no web address.
+    """
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname if parts.scheme in ("http", "https") and parts.port != 0 else None
+        if not host:
+            raise ValueError("no host")
+        return WebsiteDeclaration(
+            name=_adhoc_name("url", host, url), kind="website", url=url, allow_private=True
+        )
+    except ValueError as error:  # pydantic's too
+        raise ConfigurationError(
+            f"{url!r} is not the address of a website.",
+            "Write it whole, as in https://docs.example.org/.",
+        ) from error
 
 
 def adhoc_files(path: Path) -> FilesDeclaration:
-    """A source for `--path`."""
-    folder = path.expanduser().resolve()
+    """A source for `--path`: a folder, or one file of a known format.
+
+    Raises ``ConfigurationError`` when it is neither, or its name is not valid UTF-8.
+    """
+    from tidemark.adapters.media import media_type_of_suffix, suffix_of
+
+    # Unlike pathlib's, these raise nothing for a loop of links or an unknown user.
+    folder = Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111
+    location = str(folder)
+    try:
+        location.encode()
+        mode = folder.stat().st_mode
+    except UnicodeEncodeError as error:
+        raise ConfigurationError(
+            f"The path {location!r} is not valid UTF-8.", "Rename the folder."
+        ) from error
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path} cannot be read ({error.strerror}).", "Name a folder that exists."
+        ) from error
+    readable = stat.S_ISREG(mode) and media_type_of_suffix(suffix_of(folder.as_uri()))
+    if not stat.S_ISDIR(mode) and not readable:
+        raise ConfigurationError(
+            f"{path} is neither a folder nor a file of a known format.", "Name a folder."
+        )
     return FilesDeclaration(
-        name=_adhoc_name("path", folder.name, str(folder)), kind="files", path=str(folder)
+        name=_adhoc_name("path", folder.name, location), kind="files", path=location
     )
 
 
@@ -260,12 +297,15 @@ def read_file(path: Path) -> RawDocument:
     """
     from tidemark.adapters.media import media_type_of_suffix, sniff, suffix_of
 
-    file = path.expanduser().resolve()
+    file = Path(os.path.realpath(path))
     try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            # Reading from a pipe or a device may never end.
+            raise ConfigurationError(f"{path} is not a regular file.", "Copy it into one.")
         content = file.read_bytes()
     except OSError as error:
         raise ConfigurationError(
-            f"{path} cannot be read ({error.strerror}).", "Check its permissions."
+            f"{path} cannot be read ({error.strerror}).", "Check the file and its permissions."
         ) from error
     media_type = media_type_of_suffix(suffix_of(file.as_uri())) or sniff(content)
     return RawDocument(file.as_uri(), content, media_type, None, datetime.now(UTC))

@@ -147,6 +147,53 @@ def test_a_source_that_is_not_valid_shows_as_a_dag_and_hides_no_other(tmp_path: 
     assert list(found["dags"]["index__bad"]["order"]) == ["declaration"]
 
 
+def test_a_source_whose_name_no_dag_can_have_shows_as_a_dag(tmp_path: Path) -> None:
+    sources = tmp_path / "sources.yaml"
+    sources.write_text(
+        "sources:\n"
+        "  good: {kind: files, path: data}\n"
+        "  My Site!: {kind: files, path: data}\n"
+        "  my/site: {kind: files, path: data}\n"
+        "  'my\\site': {kind: files, path: data}\n"
+        "  ~: {kind: files, path: data}\n"
+        f"  {'x' * 120}: {{kind: files, path: data}}\n"
+        '  "a\\0\\ud800": {kind: files, path: data}\n'
+        "  zone: {kind: files, path: data, timezone: Europe}\n"
+        f"  tag: {{kind: files, path: data, tags: [{'t' * 101}]}}\n"
+        "  old: {kind: files, path: data, start_date: 0001-01-01}\n"
+    )
+    found = inspect(DAGS, tmp_path, TIDEMARK_SOURCES_FILE=str(sources))
+    assert found["errors"] == {}
+    assert len(found["dags"]) == 10
+    assert {"index__good", "index__zone", "index__tag", "index__old"} < set(found["dags"])
+    assert len([name for name in found["dags"] if name.startswith("index__my-site-")]) == 3
+    assert set(found["dags"]["index__good"]["order"]) > {"crawl", "report"}
+
+
+def test_a_dag_that_cannot_be_built_hides_no_other(tmp_path: Path) -> None:
+    """Whatever building raises, early or with half a DAG made."""
+    sources = tmp_path / "sources.yaml"
+    sources.write_text(
+        "sources:\n  good: {kind: files, path: data}\n"
+        "  early: {kind: files, path: data}\n  late: {kind: files, path: data}\n"
+    )
+    folder = tmp_path / "dags"
+    folder.mkdir()
+    text = (DAGS / "index_sources.py").read_text(encoding="utf-8")
+    early, late = "    @dag(", "        swept ="
+    assert early in text
+    assert late in text
+    text = text.replace(early, "    assert source.name != 'early', 'no'\n" + early)
+    text = text.replace(late, "        assert source.name != 'late', 'half'\n" + late)
+    (folder / "index_sources.py").write_text(text, encoding="utf-8")
+    found = inspect(folder, tmp_path, TIDEMARK_SOURCES_FILE=str(sources))
+    assert found["errors"] == {}
+    assert set(found["dags"]) == {"index__good", "index__early", "index__late"}
+    for name, problem in [("early", "AssertionError: no"), ("late", "AssertionError: half")]:
+        assert list(found["dags"][f"index__{name}"]["order"]) == ["declaration"]
+        assert problem in found["dags"][f"index__{name}"]["doc_md"]
+
+
 def test_the_tasks_of_a_run_with_nothing_to_do_import_nothing_heavy() -> None:
     """Crawl, plan, sweep, audit and report: everything but `process` with a batch of work."""
     script = (

@@ -114,8 +114,193 @@ def test_a_file_that_cannot_be_read_as_sources_is_refused(text: str, message: st
         parse_declarations(text)
 
 
-def test_an_empty_file_declares_nothing() -> None:
-    assert parse_declarations("") == Declarations({}, parse_declarations("").profiles, {})
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "---\n", "sources:\n"])
+def test_an_empty_file_declares_nothing(text: str) -> None:
+    assert parse_declarations(text) == Declarations({}, parse_declarations("").profiles, {})
+
+
+@pytest.mark.parametrize("text", ["[]", "false", "null", "0", "sources"])
+def test_a_file_that_is_no_mapping_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="a mapping with the key 'sources'"):
+        parse_declarations(text)
+
+
+WEBSITE = "sources:\n  site:\n    kind: website\n    url: https://example.org/\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("timezone: Europe", "timezone: an IANA timezone"),
+        (f"timezone: {'a' * 300}", "timezone: an IANA timezone"),
+        (f"tags: [{'a' * 101}]", "tags.0: String should have at most 100"),
+        ("tags: ['  ']", "tags.0: some text is expected"),
+        ("owner: ''", "owner: some text is expected"),
+        (f"owner: {'o' * 300}", "owner: String should have at most"),
+        ("start_date: 0001-01-01", "start_date: Input should be greater than or equal to 1970"),
+        ("start_date: 2026-02-31", "start_date: Input should be a valid date"),
+        ("schedule: 0 0 31 2 *", "schedule: this schedule never fires"),
+        ("schedule: R 3 * * *", "schedule: a random field (R)"),
+        ("schedule: 0 R(1-3) * * *", "schedule: a random field (R)"),
+        ("name: other", "name: unknown key"),
+        ("max_pages: !!int x1", "max_pages: Input should be a valid integer"),
+        ('description: "a\\0b"', "description: a NUL"),
+        ('description: "\\ud800"', "description: a NUL or half a character"),
+        ("headers: {'a b': c}", "headers: the name of header 1"),
+        ("description: {{ var }}", "description: Input should be a valid string"),
+    ],
+)
+def test_a_value_that_would_fail_later_is_refused_for_its_source_alone(
+    line: str, message: str
+) -> None:
+    declared = parse_declarations(f"{WEBSITE}    {line}\n  other: {{kind: files, path: data}}\n")
+    assert f"line 5, sources.site.{message}" in str(declared.broken["site"])
+    assert set(declared.sources) == {"other"}
+
+
+@pytest.mark.parametrize("schedule", ["0 0 29 2 *", "0 3 * mar,apr fri", "0 0 L * *"])
+def test_a_rare_schedule_is_accepted(schedule: str) -> None:
+    source = parse_declarations(f"{WEBSITE}    schedule: {schedule}\n").source("site")
+    assert source.schedule == schedule
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://example.org:99999/", "http://[::1/", "http://", "ftp://example.org/", "http://a:0/",
+     "https://exa mple.org/", "example.org"],
+)  # fmt: skip
+def test_a_url_that_cannot_be_asked_is_refused(url: str) -> None:
+    message = broken(f"sources:\n  site:\n    kind: website\n    url: '{url}'\n")
+    assert "line 4, sources.site.url: an http(s) URL with a valid host and port" in message
+
+
+def test_credentials_in_a_url_are_refused_and_not_shown() -> None:
+    message = broken("sources:\n  site: {kind: website, url: 'https://me:s3cret@example.org/'}\n")
+    assert "put them in headers" in message
+    assert "s3cret" not in message
+
+
+@pytest.mark.parametrize("value", ['"s3cret\\r\\nX: y"', '"s3cret€"', '" s3cret"', '"s3cret\\x07"'])
+def test_a_header_value_that_cannot_be_sent_is_refused_and_not_shown(value: str) -> None:
+    message = broken(f"{WEBSITE}    headers: {{Authorization: {value}}}\n")
+    assert "the value of 'Authorization' cannot be sent" in message
+    assert "s3cret" not in message
+
+
+def test_a_whole_header_in_place_of_its_name_is_not_shown() -> None:
+    message = broken(f"{WEBSITE}    headers: {{'Authorization: s3cret': [1]}}\n")
+    assert "the name of header 1" in message
+    assert "s3cret" not in message
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("s3://b/c", "only local folders"),
+        ("s3::b", "only local folders"),
+        ("file://server/c", "a file URL names a folder of this machine"),
+        ("~no-such-user-here/x", "the home folder"),
+        ("' '", "some text is expected"),
+        ('"a\\0b"', "a NUL"),
+        ("file:///a%00b", "a path cannot have this character"),
+    ],
+)
+def test_a_path_that_cannot_be_read_is_refused(path: str, message: str) -> None:
+    text = f"sources:\n  site:\n    kind: files\n    path: {path}\n"
+    assert f"line 4, sources.site.path: {message}" in broken(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("~/x", "/home/someone/x"), ("file:///srv/my%20docs", "/srv/my docs"), ("data", "data")],
+)
+def test_a_path_is_given_as_the_folder_it_means(
+    path: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/someone")
+    source = parse_declarations(f"sources:\n  a: {{kind: files, path: {path}}}\n").source("a")
+    assert source.path == expected  # type: ignore[union-attr]
+
+
+def test_a_key_that_is_there_twice_breaks_its_source_alone() -> None:
+    declared = parse_declarations(GOOD + "    path: other\n  site: {kind: files, path: a}\n")
+    assert "line 14, sources.share.path: this key is there twice" in str(declared.broken["share"])
+    assert "line 15, sources.site: this key is there twice" in str(declared.broken["site"])
+    assert not declared.sources
+
+
+def test_a_section_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="line 14, sources: this key is there twice"):
+        parse_declarations(GOOD + "sources: {}\n")
+
+
+@pytest.mark.parametrize("name", ["My Site!", "a/b", "~", "[a]", "a" * 42, "'a\n\n  b'"])
+def test_a_source_with_an_impossible_name_breaks_alone(name: str) -> None:
+    declared = parse_declarations(f"{WEBSITE}  ? {name}\n  : {{kind: files, path: data}}\n")
+    assert set(declared.sources) == {"site"}
+    assert ["a source cannot have this name" in str(e) for e in declared.broken.values()] == [True]
+
+
+def test_a_name_that_yaml_takes_for_something_else_is_the_text_as_written() -> None:
+    text = "sources:\n  on: {kind: files, path: a}\n  1: {kind: files, path: b}\n"
+    assert set(parse_declarations(text).sources) == {"on", "1"}
+
+
+@pytest.mark.parametrize("value", ["0", "[]", "[target_tokens]", "false"])
+def test_a_profile_that_is_no_mapping_is_refused(value: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"line 1, profiles\.p: a mapping is expected"):
+        parse_declarations(f"profiles: {{p: {value}}}\n")
+
+
+def test_a_default_goes_to_the_kinds_that_know_it() -> None:
+    declared = parse_declarations(
+        "defaults: {delay: 3}\n" + GOOD.partition("\n  owner: search\n")[2]
+    )
+    assert not declared.broken
+    assert declared.source("site").delay == 3  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("key", ["dellay", "name"])
+def test_a_default_that_no_kind_knows_is_refused(key: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"line 1, defaults\.{key}: unknown key"):
+        parse_declarations(f"defaults: {{{key}: x}}\n")
+
+
+def test_a_wrong_default_is_shown_where_it_stands() -> None:
+    message = str(parse_declarations("defaults:\n  retries: many\n" + WEBSITE).broken["site"])
+    assert "line 2, defaults.retries: Input should be a valid integer" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("token: 's3cret\n", "line 2, column 1,"),
+        ("a: b\n  token: s3cret: x\n", "line 2, column 8,"),
+        ("token: *s3cret\n", "line 1, column 8,"),
+        ("token: !s3cret x\n", "line 1, column 8,"),
+        ("token: s3cret\x07\n", "line 1, column 14,"),
+    ],
+)
+def test_a_syntax_error_gives_the_place_and_never_the_text(text: str, place: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_declarations(text)
+    assert f"sources.yaml, {place} is not valid YAML" in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_what_has_no_end_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="nested too deeply"):
+        parse_declarations("sources: " + "[" * 3_000 + "]" * 3_000)
+    declared = parse_declarations(GOOD + "  loop: &a {kind: files, path: a, tags: *a}\n")
+    assert "sources.loop: an alias contains itself" in str(declared.broken["loop"])
+    assert set(declared.sources) == {"site", "share"}
+
+
+def test_a_file_in_another_encoding_is_named_with_the_line(tmp_path: Path) -> None:
+    file = tmp_path / "sources.yaml"
+    file.write_bytes("# one\n# Übersicht\n".encode("latin-1"))
+    with pytest.raises(ConfigurationError, match="line 2: this is not UTF-8 text"):
+        load_declarations(file)
 
 
 def test_a_missing_file_is_named_with_the_cure(tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
 """A page loses its furniture and nothing else."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tidemark.adapters.html_blocks import ANCHOR, TABLE_TEXT, normalise
-from tidemark.adapters.html_cleaner import clean_html
+from tidemark.adapters.html_cleaner import clean_html, parse_content
 from tidemark.adapters.html_furniture import text_of
 from tidemark.adapters.html_titles import page_title
 from tidemark.domain.errors import DocumentError
+from tidemark.domain.model import RawDocument
 
 PROSE = "The gauge measures the height of the water every second and sends a mean each minute. "
 ARTICLE = f"<h1>Gauges</h1> <p>{PROSE * 4}</p>"
@@ -246,3 +249,61 @@ def test_a_short_page_whose_main_part_holds_the_sidebar_too_drops_the_sidebar() 
     text = "".join(page.root.itertext())
     assert "Sent when it is shown first." in text
     assert "Widget number" not in text
+
+
+ILLEGAL = [
+    ("\x01", ""), ("\b", ""), ("\x1b", ""), ("\ufffe", ""), ("\uffff", ""), ("\ud800", ""),
+    ("\x0b", " "), ("\x0c", " "), ("&#27;", ""), ("&#x8;", ""), ("&#11;", " "), ("&#xFFFF;", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("character", "left"), ILLEGAL)
+@pytest.mark.parametrize("whole_page", [True, False])
+def test_characters_that_are_not_xml_go_and_the_page_stays(
+    character: str, left: str, whole_page: bool
+) -> None:
+    inner = (
+        f"<h2 id='a{character}b'>C{character}D</h2><pre>e{character}f</pre>"
+        f"<p>g <b>h</b>i{character}j <span @click='k{character}l'>m</span></p>"
+        f"<table><tr><th>n{character}o</th><th>p</th></tr><tr><td>q</td><td>r</td></tr></table>"
+    )
+    html = page(f"<main>{ARTICLE}{inner}</main>")
+    root = clean_html(html, "page").root if whole_page else parse_content(html, "page")
+    normalise(root)
+    (heading,) = root.iter("h2")
+    assert heading.get(ANCHOR) == f"a{left}b"
+    assert text_of(heading) == f"C{left}D"
+    assert text_of(next(root.iter("pre"))) == f"e{left}f"
+    assert f"g hi{left}j m" in text_of(root)
+    assert f"n{left}o" in str(next(root.iter("table")).get(TABLE_TEXT))
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("character", ["\x01", "\b", "\x0b", "\x0c", "\x1b", "\uffff"])
+@pytest.mark.parametrize(
+    ("media_type", "before"),
+    [
+        ("text/html", "<h1>Gauges</h1><pre>a{}b</pre><p>The mast a{}b.</p>"),
+        ("text/markdown", "# Gauges a{}b\n\nThe mast a{}b.\n\n```\na{}b\n```\n"),
+        ("text/plain", "Gauges a{}b\n\nThe mast a{}b stands there.\n"),
+        ("text/x-rst", "Gauges\n======\n\nThe mast a{}b::\n\n    a{}b\n"),
+        ("message/rfc822", "Subject: Gauges\nContent-Type: text/plain\n\nThe mast a{}b stands.\n"),
+        (
+            "message/rfc822",
+            "Subject: Gauges\nContent-Type: text/html\n\n<pre>The mast a{}b</pre>\n",
+        ),
+    ],
+)
+def test_a_control_character_quarantines_no_document(
+    media_type: str, before: str, character: str
+) -> None:
+    from tidemark.adapters.unstructured_partitioner import UnstructuredPartitioner
+
+    content = before.replace("{}", character).encode()
+    raw = RawDocument(
+        "file:///gauges", content, media_type, "utf-8", datetime(2026, 1, 1, tzinfo=UTC)
+    )
+    document = UnstructuredPartitioner().partition(raw)
+    found = " ".join(element.text for element in document.elements)
+    assert character not in found
+    assert "mast" in found

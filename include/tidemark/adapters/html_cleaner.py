@@ -5,6 +5,7 @@ tables of contents and the like. It never drops what holds much of the page, and
 leaves next to nothing it reads again, more gently, so that a page made of links stays.
 """
 
+import re
 from dataclasses import dataclass
 
 from lxml import etree
@@ -15,7 +16,12 @@ from tidemark.adapters.html_pruner import Pruner, drop
 from tidemark.adapters.html_titles import page_language, page_title, site_name
 from tidemark.domain.errors import DocumentError
 
-CLEANER_VERSION = 2
+CLEANER_VERSION = 3
+
+_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""What the parser lets pass, as itself or as a reference, and refuses to be given again."""
+_PARTING = "\x0b\x0c"
+"""Those of them that part words: vertical tab and form feed."""
 
 _NOISE = (
     "script", "style", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
@@ -103,12 +109,32 @@ def _parse(html: str, name: str) -> etree._Element:
     parser = etree.HTMLParser(
         huge_tree=True, remove_comments=True, remove_pis=True, encoding="utf-8", no_network=True
     )
-    root = etree.fromstring(html.encode("utf-8", "replace"), parser)
+    root = etree.fromstring(html.encode("utf-8", "ignore"), parser)
     if root is None:
         raise DocumentError(
             "partition", f"{name} holds no HTML element.", "Check the file at its source."
         )
+    if "&#" in html or _NOT_XML.search(html):
+        _drop_control_characters(root)
     return root
+
+
+def _drop_control_characters(root: etree._Element) -> None:
+    for element in root.iter("*"):
+        if element.text and _NOT_XML.search(element.text):
+            element.text = _legal(element.text)
+        if element.tail and _NOT_XML.search(element.tail):
+            element.tail = _legal(element.tail)
+        for name, value in [(str(k), str(v)) for k, v in element.attrib.items()]:
+            if _NOT_XML.search(value):
+                # Taken off first: names that only HTML knows (`@click`) cannot be set.
+                del element.attrib[name]
+                if re.fullmatch(r"[A-Za-z_][\w.-]*", name):
+                    element.set(name, _legal(value))
+
+
+def _legal(text: str) -> str:
+    return _NOT_XML.sub(lambda found: " " if found[0] in _PARTING else "", text)
 
 
 def _check_depth(root: etree._Element, name: str, limit: int) -> None:

@@ -15,7 +15,7 @@ from tidemark.cli import render
 from tidemark.cli.output import Output
 from tidemark.cli.progress import Bar
 from tidemark.declarations import SourceDeclaration
-from tidemark.domain.errors import ConfigurationError, TidemarkError
+from tidemark.domain.errors import ConfigurationError, SourceBusyError, TidemarkError
 from tidemark.settings import Settings
 from tidemark.wiring import Workshop, adhoc_files, adhoc_website
 
@@ -27,10 +27,31 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
+def _text(given: str | list[str] | None) -> str | list[str] | None:
+    """Refuse an argument that is not valid UTF-8: it reaches Python as half characters."""
+    for text in given if isinstance(given, list) else [given or ""]:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise typer.BadParameter("it is not valid UTF-8; write it in UTF-8") from None
+    return given
+
+
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, logs on stderr.")]
-Sources = Annotated[list[str] | None, typer.Argument(help="Declared sources.", show_default=False)]
-Url = Annotated[str | None, typer.Option("--url", help="A website that is not declared.")]
-Folder = Annotated[Path | None, typer.Option("--path", help="A folder that is not declared.")]
+Sources = Annotated[
+    list[str] | None,
+    typer.Argument(help="Declared sources.", show_default=False, callback=_text),
+]
+Source = Annotated[
+    str | None, typer.Argument(help="One source; all when left out.", callback=_text)
+]
+Url = Annotated[
+    str | None, typer.Option("--url", help="A website that is not declared.", callback=_text)
+]
+Folder = Annotated[
+    Path | None, typer.Option("--path", help="A folder, or one file, that is not declared.")
+]
 
 
 def main() -> None:
@@ -93,7 +114,7 @@ def index(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Look at so many documents; deletes nothing.")
     ] = None,
-    note: Annotated[str, typer.Option(help="Kept with the run.")] = "",
+    note: Annotated[str, typer.Option(help="Kept with the run.", callback=_text)] = "",
     as_json: Json = False,
 ) -> None:
     """Run sources in this process: the same stages as their DAGs, without a scheduler."""
@@ -104,13 +125,20 @@ def index(
         shop = _workshop()
         failed = False
         for declared in _declared(shop, sources, every=every, url=url, path=path):
-            with Bar(output.console, declared.name, quiet=as_json) as bar:
-                tools = shop.tools(declared, bar)
-                run_id = new_run_id(declared.name, tools)
-                job = shop.job(declared, run_id, force=force, limit=limit)
-                summary = (
-                    plan_source(job, tools)[0] if dry_run else run_source(job, tools, "cli", note)
-                )
+            try:
+                with Bar(output.console, declared.name, quiet=as_json) as bar:
+                    tools = shop.tools(declared, bar)
+                    run_id = new_run_id(declared.name, tools)
+                    job = shop.job(declared, run_id, force=force, limit=limit)
+                    summary = (
+                        plan_source(job, tools)[0]
+                        if dry_run
+                        else run_source(job, tools, "cli", note)
+                    )
+            except SourceBusyError as error:  # the others need not wait for it
+                output.error(error)
+                failed = True
+                continue
             failed |= summary.status != "success"
             output.result(summary.as_dict(), partial(render.summary, summary))
         if failed:
@@ -119,7 +147,7 @@ def index(
 
 @app.command()
 def plan(
-    source: Annotated[str | None, typer.Argument(help="A declared source.")] = None,
+    source: Annotated[str | None, typer.Argument(help="A declared source.", callback=_text)] = None,
     url: Url = None,
     path: Folder = None,
     force: Annotated[bool, typer.Option("--force", help="As `index --force` would.")] = False,
@@ -150,12 +178,15 @@ def plan(
 
 @app.command()
 def search(
-    query: Annotated[str, typer.Argument(help="A question or some words.")],
+    query: Annotated[str, typer.Argument(help="A question or some words.", callback=_text)],
     k: Annotated[int, typer.Option("--k", "-k", min=1, max=200, help="Results.")] = 5,
-    mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.")] = "dense",
-    expand: Annotated[str, typer.Option(help="none or section: give the parent too.")] = "section",
+    mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.", callback=_text)] = "dense",
+    expand: Annotated[
+        str, typer.Option(help="none or section: give the parent too.", callback=_text)
+    ] = "section",
     filters: Annotated[
-        list[str] | None, typer.Option("--filter", help="key=value of the payload; repeatable.")
+        list[str] | None,
+        typer.Option("--filter", help="key=value of the payload; repeatable.", callback=_text),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -190,7 +221,7 @@ def _filters(pairs: list[str]) -> dict[str, str | list[str]]:
 
 @app.command()
 def audit(
-    source: Annotated[str | None, typer.Argument(help="One source; all when left out.")] = None,
+    source: Source = None,
     repair: Annotated[bool, typer.Option("--repair", help="Heal what is found.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -209,7 +240,7 @@ def audit(
 
 @app.command()
 def status(
-    source: Annotated[str | None, typer.Argument(help="One source; all when left out.")] = None,
+    source: Source = None,
     as_json: Json = False,
 ) -> None:
     """Show what is indexed, by source, and how the last runs went."""
@@ -223,7 +254,9 @@ def status(
 
 @app.command()
 def explain(
-    uri: Annotated[str, typer.Argument(help="A document's address, or the path of a file.")],
+    uri: Annotated[
+        str, typer.Argument(help="A document's address, or the path of a file.", callback=_text)
+    ],
     as_json: Json = False,
 ) -> None:
     """Say why a document was, or was not, done again."""
@@ -243,9 +276,9 @@ def explain(
 @app.command()
 def chunk(
     paths: Annotated[list[Path], typer.Argument(help="Files or whole folders.")],
-    profile: Annotated[str, typer.Option(help="A declared profile.")] = "docs",
+    profile: Annotated[str, typer.Option(help="A declared profile.", callback=_text)] = "docs",
     base_url: Annotated[
-        str | None, typer.Option(help="The address the files are known by.")
+        str | None, typer.Option(help="The address the files are known by.", callback=_text)
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -1,5 +1,6 @@
 """Chunking files without a store: what `tidemark chunk` prints."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,13 @@ def chunk_paths(
 ) -> Iterator[dict[str, Any]]:
     """Chunk files and folders, one document at a time, in the order of their paths.
 
-    A document that fails is a result too, with its error. Raises ``ConfigurationError`` for a path that
-    does not exist or a profile that is not declared.
+    A document that fails, and a file or folder that cannot be read, is a result too, with its error.
+    Raises ``ConfigurationError``, before anything is done, for a path that does not exist or a profile
+    that is not declared.
     """
     chosen = shop.declarations.profile(profile)
     for path in paths:
-        if not path.exists():
-            raise ConfigurationError(f"{path} does not exist.", "Name a file or a folder.")
+        _must_exist(path)
     for path in paths:
         for raw in _documents(shop, path, base_url):
             if isinstance(raw, RawDocument):
@@ -43,19 +44,39 @@ def chunk_paths(
                 yield _result(raw[0], "", None, ChunkedDocument(), raw[1])
 
 
+def _must_exist(path: Path) -> None:
+    try:
+        path.stat()
+    except PermissionError:
+        return  # there may be something: reading it says what is wrong
+    except OSError as error:
+        # pathlib's own test raises for a name that is too long.
+        what = "is a link that leads nowhere" if os.path.islink(path) else "does not exist"  # noqa: PTH114
+        raise ConfigurationError(
+            f"{path} {what} ({error.strerror}).", "Name a file or a folder."
+        ) from error
+    if path.is_dir():
+        adhoc_files(path)  # its name may be none that can be declared
+
+
 def _documents(
     shop: Workshop, path: Path, base_url: str | None
 ) -> Iterator[RawDocument | tuple[str, str]]:
     """The documents under a path; of one that cannot be read, its URI and why."""
-    if path.is_file():
-        raw = read_file(path)
-        yield _renamed(raw, path.name, base_url)
+    # Unlike pathlib's resolve, this raises nothing for a loop of links.
+    root = Path(os.path.realpath(path))
+    if not root.is_dir():
+        try:
+            raw = read_file(path)
+        except ConfigurationError as error:
+            yield root.as_uri(), str(error)
+        else:
+            yield _renamed(raw, quote(os.fsencode(path.name)), base_url)
         return
-    root = path.expanduser().resolve()
     for value in shop.source(adhoc_files(path)).crawl(_Nothing()):
         if isinstance(value, CrawlEnd):
             if not value.complete:
-                raise ConfigurationError(f"{path}: {value.problem}", "Name a folder with files.")
+                yield root.as_uri(), value.problem
         elif value.raw is not None:
             yield _renamed(value.raw, _relative(value.raw.uri, root), base_url)
         elif value.outcome is Outcome.FAILED:

@@ -1,5 +1,6 @@
 """Finding a document by what a person types: its address, a fragment of it, or a path."""
 
+import os
 from pathlib import Path
 from urllib.parse import urldefrag
 
@@ -22,7 +23,8 @@ def _spellings(uri: str) -> list[str]:
     from tidemark.domain.urls import canonical_url
 
     if "://" not in uri:
-        return [Path(uri).expanduser().resolve().as_uri()]
+        # Unlike pathlib's, these two raise nothing for a loop of links or an unknown user.
+        return [Path(os.path.realpath(os.path.expanduser(uri))).as_uri()]  # noqa: PTH111
     bare = urldefrag(uri).url
     canonical = canonical_url(bare) if bare.startswith(("http://", "https://")) else None
     return list(dict.fromkeys([canonical or bare, bare]))

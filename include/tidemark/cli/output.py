@@ -5,8 +5,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pydantic import ValidationError
 from rich.console import Console, RenderableType
 from rich.text import Text
+
+from tidemark.cli.render import safe
 
 
 class Output:
@@ -20,7 +23,10 @@ class Output:
     def result(self, data: Mapping[str, Any], rendered: Callable[[], RenderableType]) -> None:
         """One result."""
         if self._json:
-            sys.stdout.write(json.dumps(data, ensure_ascii=False, default=str) + "\n")
+            # Whatever the terminal's encoding: ASCII where it is not Unicode, so that it can be written.
+            ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
+            text = json.dumps(data, ensure_ascii=ascii_only, default=str)
+            sys.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
             sys.stdout.flush()
         else:
             # Where there is no terminal, lines are not cut: they are for grep.
@@ -31,4 +37,18 @@ class Output:
 
     def error(self, error: Exception) -> None:
         """One clear line on stderr; the cure is part of the error's text."""
-        self.console.print(Text("Error: ", style="bold red") + Text(str(error)), soft_wrap=True)
+        text = " ".join(safe(_words(error)).split())
+        self.console.print(Text("Error: ", style="bold red") + Text(text), soft_wrap=True)
+
+
+def _words(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    # Without the values, for settings may be secrets.
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    wrong = [
+        (".".join(map(str, p["loc"])), p["msg"].removeprefix("Value error, ")) for p in problems
+    ]
+    if error.title == "Settings":
+        wrong = [(f"TIDEMARK_{name.upper()}", message) for name, message in wrong]
+    return "; ".join(f"{name}: {message}" for name, message in wrong) + "."

@@ -4,7 +4,16 @@ import time
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from tidemark.cli.render import safe
 
 LINE_SECONDS = 10.0
 """Without a terminal, one line so often."""
@@ -17,18 +26,22 @@ class Bar:
         self._name = name
         self._quiet = quiet
         self._console = console
+        # A terminal that cannot move its cursor shows no bar: it is given lines.
+        self._bar = console.is_interactive and not quiet
         self._progress = Progress(
-            TextColumn("[bold]{task.fields[source]}[/] {task.description}"),
+            TextColumn("{task.fields[source]}", style="bold", markup=False),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("[dim]{task.fields[detail]}"),
+            # Addresses are shown here, and a bracket in one is no markup.
+            TextColumn("{task.fields[detail]}", style="dim", markup=False),
             console=console,
             transient=True,
-            disable=quiet or not console.is_terminal,
+            disable=not self._bar,
         )
-        self._task = self._progress.add_task("starting", source=name, detail="", total=None)
         self._stage = "starting"
+        self._task = self._add("starting", None)
         self._done = 0
         self._last_line = time.monotonic()
 
@@ -46,16 +59,23 @@ class Bar:
 
     def stage(self, name: str, total: int | None) -> None:
         self._stage, self._done = name, 0
-        self._progress.reset(self._task, description=name, total=total, detail="")
+        # A task of its own: `reset` and `update` can neither forget a total nor keep other fields.
+        self._progress.remove_task(self._task)
+        self._task = self._add(name, total)
 
     def advance(self, count: int = 1, detail: str = "") -> None:
         self._done += count
         self._progress.update(self._task, advance=count, detail=_short(detail))
-        lines = not self._quiet and not self._console.is_terminal
+        lines = not self._quiet and not self._bar
         if lines and time.monotonic() - self._last_line >= LINE_SECONDS:
             self._last_line = time.monotonic()
-            self._console.print(f"{self._name}: {self._stage}, {self._done} documents so far")
+            line = f"{self._name}: {self._stage}, {self._done} documents so far"
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _add(self, stage: str, total: int | None) -> TaskID:
+        return self._progress.add_task(stage, total=total, source=self._name, detail="")
 
 
 def _short(text: str, width: int = 48) -> str:
+    text = " ".join(safe(text).split())
     return text if len(text) <= width else "…" + text[1 - width :]

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.table import Table
@@ -18,18 +17,18 @@ from tidemark.stages.report import totals
 from tidemark.stages.search import SearchResult
 
 ITEMS = 40
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def summary(run: RunSummary) -> RenderableType:
-    parts: list[RenderableType] = [Text(run.sentence())]
+    parts: list[RenderableType] = [Text(safe(run.sentence()))]
     work = {stage: count for stage, count in run.work.items() if count}
     if work:
         parts.append(Text(f"  work: {totals(work)}", style="dim"))
     if any(s >= 0.05 for s in run.seconds.values()):
         seconds = ", ".join(f"{stage} {s:.1f}" for stage, s in run.seconds.items() if s >= 0.05)
         parts.append(Text(f"  seconds: {seconds}", style="dim"))
-    parts += [Text(_safe(f"  ! {line}"), style="yellow") for line in run.attention]
+    parts += [Text(safe(f"  ! {line}"), style="yellow") for line in run.attention]
     if run.findings:
         parts.append(Text(f"  audit: {totals(run.findings)}", style="red"))
     return Group(*parts)
@@ -46,7 +45,7 @@ def plan(source: str, planned: PlanSummary, items: Sequence[Mapping[str, Any]]) 
     ]
     if not planned.complete:
         parts.append(
-            Text(f"  incomplete, so nothing is deleted: {planned.problem}", style="yellow")
+            Text(safe(f"  incomplete, so nothing is deleted: {planned.problem}"), style="yellow")
         )
     table = _table("action", "reason", "document", "detail")
     shown = [item for item in items if item["reason"] != "unchanged"]
@@ -71,16 +70,16 @@ def _result(number: int, result: SearchResult) -> RenderableType:
     headings = " › ".join(str(h) for h in path) if isinstance(path, list) else ""
     page = f", page {payload['page_number']}" if payload.get("page_number") else ""
     parts: list[RenderableType] = [
-        Text(_safe(str(payload.get("text", "")))),
-        Text(f"{payload.get('source_uri')}{page}", style="cyan"),
+        Text(safe(str(payload.get("text", "")))),
+        Text(safe(f"{payload.get('source_uri')}{page}"), style="cyan"),
     ]
     if result.section is not None:
         parts += [
             Rule("the section it is part of", style="dim", align="left"),
-            Text(_safe(str(result.section.payload.get("text", ""))), style="dim"),
+            Text(safe(str(result.section.payload.get("text", ""))), style="dim"),
         ]
     title = f"{number}. {headings or payload.get('title')}  ({result.chunk.score:.3f})"
-    return Panel(Group(*parts), title=Text(_safe(title)), title_align="left")
+    return Panel(Group(*parts), title=Text(safe(title)), title_align="left")
 
 
 def audit(source: str | None, findings: Mapping[str, int]) -> RenderableType:
@@ -109,7 +108,7 @@ def status(found: Mapping[str, Any]) -> RenderableType:
         when = run["started_at"][:16].replace("T", " ") if run else "never"
         result = _run_result(run) if run else ""
         _row(table, name, row["documents"], row["chunks"], row["quarantined"], when, result)
-    errors = [Text(error, style="red") for error in found["errors"].values()]
+    errors = [Text(safe(error), style="red") for error in found["errors"].values()]
     return Group(head, table, *errors)
 
 
@@ -122,7 +121,7 @@ def _run_result(run: Mapping[str, Any]) -> str:
 def explanations(uri: str, found: Sequence[Explanation]) -> RenderableType:
     if not found:
         return Text(
-            f"Nothing is known of {uri}: no crawl has seen it. `tidemark plan SOURCE` shows what a "
+            f"Nothing is known of {safe(uri)}: no crawl has seen it. `tidemark plan SOURCE` shows what a "
             "crawl finds."
         )
     return Group(*(_explanation(e) for e in found))
@@ -137,13 +136,15 @@ def _explanation(found: Explanation) -> RenderableType:
             table, event.run_id, event.action, event.reason, event.chunks_added,
             event.chunks_kept, event.chunks_removed, event.detail,
         )  # fmt: skip
-    return Panel(Group(Text(found.sentence()), table), title=Text(_safe(title)), title_align="left")
+    return Panel(
+        Group(Text(safe(found.sentence())), table), title=Text(safe(title)), title_align="left"
+    )
 
 
 def chunks(document: Mapping[str, Any]) -> RenderableType:
     about = document["document"]
     if about["error"]:
-        return Text(_safe(f"{about['uri']}: {about['error']}"), style="red")
+        return Text(safe(f"{about['uri']}: {about['error']}"), style="red")
     table = _table("#", "tokens", "page", "headings", "text")
     for chunk in document["chunks"]:
         text = " ".join(chunk["text"].split())
@@ -152,7 +153,7 @@ def chunks(document: Mapping[str, Any]) -> RenderableType:
             " › ".join(chunk["heading_path"]), text[:160] + ("…" if len(text) > 160 else ""),
         )  # fmt: skip
     counts = f"{len(document['sections'])} sections, {len(document['chunks'])} chunks"
-    return Group(Text(_safe(f"{about['uri']}  ({about['title']}): {counts}")), table)
+    return Group(Text(safe(f"{about['uri']}  ({about['title']}): {counts}")), table)
 
 
 def sources(rows: Sequence[Mapping[str, Any]], errors: Mapping[str, str]) -> RenderableType:
@@ -162,7 +163,7 @@ def sources(rows: Sequence[Mapping[str, Any]], errors: Mapping[str, str]) -> Ren
             table, row["name"], row["kind"], row["schedule"], row["profile"],
             "" if row["enabled"] else "disabled",
         )  # fmt: skip
-    return Group(table, *(Text(error, style="red") for error in errors.values()))
+    return Group(table, *(Text(safe(error), style="red") for error in errors.values()))
 
 
 def _table(*columns: str) -> Table:
@@ -174,9 +175,9 @@ def _table(*columns: str) -> Table:
 
 def _row(table: Table, *cells: object) -> None:
     # What comes from documents must not be read as markup.
-    table.add_row(*(escape(_safe(str(cell))) for cell in cells))
+    table.add_row(*(Text(safe(str(cell))) for cell in cells))
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Without the control characters by which a document could write on the terminal."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

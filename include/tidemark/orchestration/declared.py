@@ -1,14 +1,15 @@
 """From a declared source to the arguments of its DAG. Runs at parse time, so it imports nothing heavy."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from airflow.sdk import Asset, CronDataIntervalTimetable, Param
+from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param
 
 from tidemark.declarations import SourceDeclaration, load_declarations
 from tidemark.domain.errors import ConfigurationError
+from tidemark.orchestration.broken import broken_source_dag
 from tidemark.settings import Settings
 
 RETRY_DELAY = timedelta(seconds=30)
@@ -23,6 +24,29 @@ def declared_sources() -> Iterator[SourceDeclaration | tuple[str, ConfigurationE
     declarations = load_declarations(Settings().sources_file)
     yield from (source for source in declarations.sources.values() if source.enabled)
     yield from declarations.broken.items()
+
+
+def dags_by_id(build: Callable[[SourceDeclaration], DAG]) -> dict[str, DAG]:
+    """Build the DAG of every declared source; one that cannot be built shows its error instead."""
+    dags = (
+        _built(source, build)
+        if isinstance(source, SourceDeclaration)
+        else broken_source_dag(*source)
+        for source in declared_sources()
+    )
+    return {dag.dag_id: dag for dag in dags}
+
+
+def _built(source: SourceDeclaration, build: Callable[[SourceDeclaration], DAG]) -> DAG:
+    try:
+        dag = build(source)
+        dag.validate()  # type: ignore[no-untyped-call]  # Airflow left it without annotations
+    except Exception as error:  # noqa: BLE001 - whatever it is, the DAGs of the others must be there
+        problem = f"The DAG of {source.name} cannot be built ({type(error).__name__}: {error})."
+        return broken_source_dag(
+            source.name, ConfigurationError(problem, "Correct its declaration.")
+        )
+    return dag
 
 
 def source_asset(name: str) -> Asset:
@@ -43,6 +67,8 @@ def dag_arguments(source: SourceDeclaration) -> dict[str, Any]:
         "max_active_runs": 1,
         "tags": ["tidemark", source.kind_name, *source.tags],
         "params": _params(),
+        # A DAG that fails while it is built would register itself too; the DAG file names the whole ones.
+        "auto_register": False,
         "default_args": {
             "owner": source.owner,
             "retries": source.retries,

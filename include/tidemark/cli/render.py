@@ -108,8 +108,17 @@ def status(found: Mapping[str, Any]) -> RenderableType:
         when = run["started_at"][:16].replace("T", " ") if run else "never"
         result = _run_result(run) if run else ""
         _row(table, name, row["documents"], row["chunks"], row["quarantined"], when, result)
-    errors = [Text(safe(error), style="red") for error in found["errors"].values()]
-    return Group(head, table, *errors)
+    notes = [Text(safe(error), style="red") for error in found["errors"].values()]
+    if index["waiting_for"]:
+        names = ", ".join(index["waiting_for"])
+        notes.append(
+            Text(
+                f"A new generation is being built and goes live when these are indexed too: {names}. "
+                "Run them: `tidemark index SOURCE`, or --path and --url for what is not declared.",
+                style="yellow",
+            )
+        )
+    return Group(head, table, *notes)
 
 
 def _run_result(run: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tidemark.domain.records import RunRecord
+from tidemark.domain.records import GenerationStatus, RunRecord
 from tidemark.wiring import Workshop
 
 
@@ -23,10 +23,20 @@ def read_status(shop: Workshop, source: str | None) -> dict[str, Any]:
                 {"number": g.number, "status": g.status.value, "dimension": g.dimension}
                 for g in ledger.generations(shop.settings.index_name)
             ],
+            "waiting_for": _waiting_for(shop, live),
         },
         "sources": [_source(shop, name) for name in names],
         "errors": {name: str(error) for name, error in shop.declarations.broken.items()},
     }
+
+
+def _waiting_for(shop: Workshop, live: int | None) -> list[str]:
+    """Sources whose documents a generation that is being built still misses, so it cannot go live."""
+    ledger, name = shop.ledger, shop.settings.index_name
+    building = any(g.status is GenerationStatus.BUILDING for g in ledger.generations(name))
+    if live is None or not building:
+        return []
+    return [source for source in ledger.sources() if ledger.count_chunks(source, live)]
 
 
 def _source(shop: Workshop, name: str) -> dict[str, Any]:

@@ -28,7 +28,6 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.services,
     pytest.mark.model,
-    pytest.mark.xdist_group("airflow"),
 ]
 
 DAG = "index__site"

@@ -15,7 +15,7 @@ import pytest
 from tidemark_local.layout import PROJECT, Layout
 from tidemark_local.services import LocalAirflow, running
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("airflow")]
+pytestmark = pytest.mark.e2e
 
 DAG = """
 from datetime import datetime

@@ -119,7 +119,7 @@ class SentenceTransformersEmbedder:
                 f"sentence-transformers cannot be loaded: {error}.",
                 "Run the project's set-up again (make setup).",
             ) from error
-        disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers left it untyped
+        disable_progress_bar()
         if self._threads is not None:
             torch.set_num_threads(self._threads)
         try:

@@ -12,13 +12,18 @@ from rich.text import Text
 from tidemark.cli.render import safe
 
 
+LOG_WIDTH = 120
+"""Columns where there is no terminal."""
+
+
 class Output:
     """Prints results in the form that was asked for."""
 
     def __init__(self, as_json: bool) -> None:
         self._json = as_json
         self.console = Console(stderr=True)
-        self._out = Console()
+        # A log has room for an address on one line.
+        self._out = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
 
     def result(self, data: Mapping[str, Any], rendered: Callable[[], RenderableType]) -> None:
         """One result."""
@@ -29,8 +34,7 @@ class Output:
             sys.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
             sys.stdout.flush()
         else:
-            # Where there is no terminal, lines are not cut: they are for grep.
-            self._out.print(rendered(), soft_wrap=not self._out.is_terminal)
+            self._out.print(rendered())
 
     line = result
     """One of several results: with JSON, each is one line."""

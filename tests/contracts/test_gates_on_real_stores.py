@@ -31,3 +31,28 @@ def world(postgres_url: str, tmp_path: Path) -> Iterator[World]:
 for name, value in vars(test_gates).items():
     if name.startswith("test_"):
         globals()[name] = value
+
+
+def test_two_sources_that_begin_at_once_write_the_same_generation(world: World) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from tidemark.stages.generation import ensure_generation
+
+    def begin(_: int) -> int:
+        tools = world.tools()
+        return ensure_generation(
+            tools.ledger, tools.index, "tidemark", tools.embedder, tools.lexical, tools.clock
+        )
+
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(begin, range(8))) == {1}
+    assert world.index.generations() == [1]
+
+
+def test_a_generation_that_was_half_made_is_taken_up_again(world: World) -> None:
+    """Killed between the collections and the ledger's row: the next run does not start another."""
+    world.index.ensure(1, 64)
+    world.index.switch(1)
+    assert world.run().documents == {"add": 2}
+    assert world.audit().clean
+    assert world.index.live() == world.generation

@@ -4,6 +4,7 @@ A generation is built under one embedding fingerprint. A new model, or an index 
 new one beside the live one; searches stay with the old until every source is in the new.
 """
 
+from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationRecord, GenerationStatus, RunStatus
 from tidemark.ports import Clock, Embedder, Ledger, LexicalEncoder, VectorIndex
 from tidemark.stages.job import Job, Tools, embed_fingerprint
@@ -35,20 +36,24 @@ def ensure_generation(
     lexical: LexicalEncoder,
     clock: Clock,
 ) -> int:
-    """Find or create the generation to write. The first ever is live at once."""
+    """Find or create the generation to write. The first ever is live at once.
+
+    Two sources may begin at the same time: one finds what the other has made, under a lock of the index.
+    """
     embed = embed_fingerprint(embedder, lexical)
-    number = planned_generation(ledger, index, index_name, embed)
-    with index.session():
-        index.ensure(number, embedder.dimension)
-        first = index.live() is None
-        if first:
-            index.switch(number)
-    known = {record.number: record for record in ledger.generations(index_name)}
-    if number not in known:
-        status = GenerationStatus.LIVE if first else GenerationStatus.BUILDING
-        ledger.save_generation(
-            GenerationRecord(index_name, number, embed, embedder.dimension, status, clock())
-        )
+    with ledger.lock_documents([document_id("generations", index_name)]):
+        number = planned_generation(ledger, index, index_name, embed)
+        with index.session():
+            index.ensure(number, embedder.dimension)
+            first = index.live() is None
+            if first:
+                index.switch(number)
+        known = {record.number: record for record in ledger.generations(index_name)}
+        if number not in known:
+            status = GenerationStatus.LIVE if first else GenerationStatus.BUILDING
+            ledger.save_generation(
+                GenerationRecord(index_name, number, embed, embedder.dimension, status, clock())
+            )
     return number
 
 

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from tidemark.cli.render import safe
 
-
 LOG_WIDTH = 120
 """Columns where there is no terminal."""
 

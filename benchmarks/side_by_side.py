@@ -25,6 +25,7 @@ BEGAN = time.perf_counter()
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "include"))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+# Below, since the clock starts before the product is imported and its path is set first.
 from tidemark.adapters.hash_embedder import HashEmbedder  # noqa: E402
 from tidemark.ports import Embedder  # noqa: E402
 from tidemark.settings import Settings  # noqa: E402

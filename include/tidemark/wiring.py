@@ -260,6 +260,7 @@ def adhoc_files(path: Path) -> FilesDeclaration:
     from tidemark.adapters.media import media_type_of_suffix, suffix_of
 
     # Unlike pathlib's, these raise nothing for a loop of links or an unknown user.
+    # os.path, which leaves an unknown ~name and a loop of links as they are, where pathlib raises.
     folder = Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111
     location = str(folder)
     try:

@@ -24,6 +24,7 @@ def _spellings(uri: str) -> list[str]:
 
     if "://" not in uri:
         # Unlike pathlib's, these two raise nothing for a loop of links or an unknown user.
+        # os.path, which leaves an unknown ~name and a loop of links as they are, where pathlib raises.
         return [Path(os.path.realpath(os.path.expanduser(uri))).as_uri()]  # noqa: PTH111
     bare = urldefrag(uri).url
     canonical = canonical_url(bare) if bare.startswith(("http://", "https://")) else None

@@ -97,6 +97,7 @@ def _refuse_newer(found: str | None, database: URL) -> None:
 def _version(connection: Connection) -> str | None:
     found: str | None = None
     if connection.scalar(text("SELECT to_regclass(:name)"), {"name": VERSION_TABLE}):
+        # The name is a constant of this module.
         found = connection.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608
     connection.commit()
     return found

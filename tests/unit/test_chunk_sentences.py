@@ -3,9 +3,9 @@
 import pytest
 
 from tidemark.adapters.hash_embedder import WordTokenizer
-from tidemark.stages.cuts import cut_by_tokens, is_grapheme_boundary
-from tidemark.stages.packing import Atom, Sizes, pack
-from tidemark.stages.sentences import sentence_spans
+from tidemark.stages.chunking.cuts import cut_by_tokens, is_grapheme_boundary
+from tidemark.stages.chunking.packing import Atom, Sizes, pack
+from tidemark.stages.chunking.sentences import sentence_spans
 
 
 def split(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from tidemark.domain.identity import section_id
 from tidemark.domain.model import Element, ElementKind, PartitionedDocument
-from tidemark.stages.sections import SectionBody, build_sections
+from tidemark.stages.chunking.sections import SectionBody, build_sections
 
 DOCUMENT = UUID(int=7)
 

@@ -14,10 +14,10 @@ from tidemark.domain.hashing import digest_text, fingerprint
 from tidemark.domain.identity import point_ids
 from tidemark.domain.model import Chunk, ChunkedDocument, PartitionedDocument, Profile
 from tidemark.ports import Tokenizer
-from tidemark.stages.atoms import Splitter
-from tidemark.stages.breadcrumb import breadcrumb, names_of
-from tidemark.stages.packing import Atom, Sizes, pack
-from tidemark.stages.sections import SectionBody, build_sections
+from tidemark.stages.chunking.atoms import Splitter
+from tidemark.stages.chunking.breadcrumb import breadcrumb, names_of
+from tidemark.stages.chunking.packing import Atom, Sizes, pack
+from tidemark.stages.chunking.sections import SectionBody, build_sections
 
 CHUNK_VERSION = 1
 STRATEGIES = frozenset({"by_title"})

@@ -6,10 +6,10 @@ from zlib import crc32
 
 from tidemark.domain.model import Element, ElementKind
 from tidemark.ports import Tokenizer
-from tidemark.stages.cuts import CHARS_PER_TOKEN, cut_by_tokens
-from tidemark.stages.packing import INSEPARABLE, Atom
-from tidemark.stages.rendering import Rendered
-from tidemark.stages.sentences import sentence_spans
+from tidemark.stages.chunking.cuts import CHARS_PER_TOKEN, cut_by_tokens
+from tidemark.stages.chunking.packing import INSEPARABLE, Atom
+from tidemark.stages.chunking.rendering import Rendered
+from tidemark.stages.chunking.sentences import sentence_spans
 
 _PROSE = frozenset(
     {ElementKind.TEXT, ElementKind.DEFINITION, ElementKind.QUOTE, ElementKind.LIST_ITEM, ElementKind.TERM,

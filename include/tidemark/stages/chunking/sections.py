@@ -6,7 +6,7 @@ from uuid import UUID
 
 from tidemark.domain.identity import Occurrences, section_id
 from tidemark.domain.model import Element, ElementKind, PartitionedDocument, Section
-from tidemark.stages.rendering import Rendered, render
+from tidemark.stages.chunking.rendering import Rendered, render
 
 DEEPEST_LEVEL = 6
 

@@ -22,6 +22,21 @@ THROWAWAY = {
 """Server settings for data that nobody minds losing."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Here, since pytest looks for options only in the folders that it starts from and above them."""
+    parser.addoption(
+        "--regenerate-golden",
+        action="store_true",
+        help="write tests/golden/expected instead of comparing with it; the run ends red on purpose",
+    )
+
+
+@pytest.fixture
+def regenerate_golden(pytestconfig: pytest.Config) -> bool:
+    """Whether expected files are to be written."""
+    return bool(pytestconfig.getoption("--regenerate-golden"))
+
+
 @contextmanager
 def short_folder() -> Iterator[Path]:
     """A folder for a home with an embedded Postgres.

@@ -13,7 +13,8 @@ from tidemark.adapters.memory_ledger import MemoryLedger
 from tidemark.adapters.memory_partitioner import MemoryPartitioner
 from tidemark.adapters.memory_source import MemorySource
 from tidemark.domain.hashing import digest_text
-from tidemark.domain.model import PartitionedDocument, Profile, RawDocument, SparseVector
+from tidemark.domain.model import PartitionedDocument, RawDocument, SparseVector
+from tidemark.domain.profile import Profile, ProfileChoice
 from tidemark.domain.summary import RunSummary
 from tidemark.ports import ArtifactStore, Embedder, Ledger, LexicalEncoder, Partitioner, VectorIndex
 from tidemark.stages.audit import AuditFindings, audit
@@ -120,7 +121,12 @@ class World:
         )
 
     def job(self, **changes: object) -> Job:
-        job = Job(SOURCE, f"run-{next(self._numbers):04d}", self.profile, labels=("test",))
+        job = Job(
+            SOURCE,
+            f"run-{next(self._numbers):04d}",
+            ProfileChoice.always(self.profile),
+            labels=("test",),
+        )
         return replace(job, **changes)  # type: ignore[arg-type]
 
     def run(self, **changes: object) -> RunSummary:

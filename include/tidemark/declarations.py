@@ -27,9 +27,10 @@ from pydantic import (
 )
 
 from tidemark.domain.errors import ConfigurationError
-from tidemark.domain.model import Profile
+from tidemark.domain.profile import AUTO, BUILT_IN, Profile, ProfileChoice
 from tidemark.domain.urls import canonical_url, has_credentials
 from tidemark.located_yaml import LocatedYaml, located, read_yaml
+from tidemark.profile_declarations import ProfileDeclaration, choice_of
 from tidemark.settings import expand_environment
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,40}$"
@@ -137,7 +138,8 @@ class SourceDeclaration(_Declared):
     owner: Annotated[str, Field(pattern=r"\S", max_length=250)] = "data-platform"
     tags: tuple[Tag, ...] = ()
     labels: tuple[Text, ...] = ()
-    profile: str = "docs"
+    profile: str = AUTO
+    profile_by_path: dict[Text, str] = {}
     gone_after: Annotated[int, Field(ge=1, le=100)] = 2
     retries: Annotated[int, Field(ge=0, le=10)] = 2
     enabled: bool = True
@@ -184,18 +186,6 @@ _KINDS: Mapping[str, type[WebsiteDeclaration] | type[FilesDeclaration]] = {
 }
 
 
-class ProfileDeclaration(_Declared):
-    """A named chunking configuration; sizes in tokens of the embedded text."""
-
-    strategy: Literal["by_title"] = "by_title"
-    target_tokens: Annotated[int, Field(ge=16, le=8192)] = Profile().target_tokens
-    max_tokens: Annotated[int, Field(ge=32, le=8192)] = Profile().max_tokens
-    min_tokens: Annotated[int, Field(ge=0, le=4096)] = Profile().min_tokens
-
-    def profile(self, name: str) -> Profile:
-        return Profile(name, self.strategy, self.target_tokens, self.max_tokens, self.min_tokens)
-
-
 @dataclass(frozen=True, slots=True)
 class Declarations:
     """Sources and profiles by name; ``broken`` holds the errors of sources that are not valid."""
@@ -214,11 +204,27 @@ class Declarations:
             )
         return self.sources[name]
 
+    def choice(self, declared: SourceDeclaration) -> ProfileChoice:
+        """Which profile each document of a source gets.
+
+        Raises ``ConfigurationError`` for a profile that is not declared.
+        """
+        for name in (declared.profile, *declared.profile_by_path.values()):
+            if name != AUTO:
+                self.profile(name)
+        return choice_of(declared.profile, declared.profile_by_path, self.profiles)
+
+    def choice_named(self, name: str) -> ProfileChoice:
+        """One profile for every document, or "auto". Raises ``ConfigurationError`` for an unknown name."""
+        if name != AUTO:
+            self.profile(name)
+        return choice_of(name, {}, self.profiles)
+
     def profile(self, name: str) -> Profile:
         """Raises ``ConfigurationError`` for a profile that is not declared."""
         if name not in self.profiles:
             raise ConfigurationError(
-                f"No profile is called {name!r}.", _did_you_mean(name, list(self.profiles))
+                f"No profile is called {name!r}.", _did_you_mean(name, [AUTO, *self.profiles])
             )
         return self.profiles[name]
 
@@ -258,7 +264,7 @@ def parse_declarations(text: str, file: str = "sources.yaml") -> Declarations:
     broken = _repeated_keys(read)
     _check_top_level(data, read)
     defaults = data.get("defaults") or {}
-    profiles = {"docs": Profile()} | {
+    profiles = dict(BUILT_IN) | {
         name: _profile(name, value, read) for name, value in (data.get("profiles") or {}).items()
     }
     sources: dict[str, WebsiteDeclaration | FilesDeclaration] = {}
@@ -319,13 +325,18 @@ def _profile(name: str, value: object, read: LocatedYaml) -> Profile:
         declared = ProfileDeclaration.model_validate({} if value is None else value)
     except ValidationError as error:
         raise _explain(error, at, read, ProfileDeclaration) from None
-    if not declared.min_tokens <= declared.target_tokens <= declared.max_tokens:
+    if name == AUTO:
+        raise ConfigurationError(
+            f"{read.where(at)}: {AUTO!r} stands for the choice by content.", "Use another name."
+        )
+    profile = declared.profile(name)
+    if not profile.min_tokens <= profile.target_tokens <= profile.max_tokens:
         raise ConfigurationError(
             f"{read.where(at)}: min_tokens <= target_tokens <= max_tokens must hold "
-            f"(got {declared.min_tokens}, {declared.target_tokens}, {declared.max_tokens}).",
+            f"(got {profile.min_tokens}, {profile.target_tokens}, {profile.max_tokens}).",
             "Change one of them.",
         )
-    return declared.profile(name)
+    return profile
 
 
 def _source(
@@ -369,12 +380,16 @@ def _source(
     except ValidationError as error:
         wrong = str(error.errors()[0]["loc"][0])
         raise _explain(error, places.get(wrong, at), read, model) from None
-    if source.profile not in profiles:
-        raise ConfigurationError(
-            f"{read.where((*places.get('profile', at), 'profile'))}: "
-            f"no profile is called {source.profile!r}.",
-            _did_you_mean(source.profile, list(profiles)),
-        )
+    wanted = {("profile",): source.profile} | {
+        ("profile_by_path", pattern): name for pattern, name in source.profile_by_path.items()
+    }
+    for path, profile in wanted.items():
+        if profile not in profiles and (profile != AUTO or len(path) > 1):
+            raise ConfigurationError(
+                f"{read.where((*places.get(path[0], at), *path))}: "
+                f"no profile is called {profile!r}.",
+                _did_you_mean(profile, [AUTO, *profiles]),
+            )
     return source
 
 

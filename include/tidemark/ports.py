@@ -13,6 +13,7 @@ from uuid import UUID
 from tidemark.domain.model import (
     CrawlEnd,
     CrawlItem,
+    Definition,
     PartitionedDocument,
     PointWrite,
     RawDocument,
@@ -91,6 +92,21 @@ class Tokenizer(Protocol):
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Character offsets of each token of ``text``, without special tokens, in order."""
+
+
+class CodeParser(Protocol):
+    """Finds the definitions in program code."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what decides the definitions found."""
+
+    def definitions(self, code: str, syntax: str) -> list[Definition]:
+        """Those of ``code`` and its units, in order, nested ones after the one they are in.
+
+        ``syntax`` is a canonical name ("python"). Code with errors gives what was found in it; a language
+        that is not known, and code that cannot be parsed in bounded time, give []. Never raises for code.
+        """
 
 
 class Embedder(Protocol):

@@ -25,6 +25,7 @@ from tidemark.domain.hashing import digest_text
 from tidemark.domain.model import CrawlEnd, CrawlItem, RawDocument
 from tidemark.ports import (
     ArtifactStore,
+    CodeParser,
     Embedder,
     Known,
     Ledger,
@@ -108,6 +109,12 @@ class Workshop:
         return HuggingFaceTokenizer(resolve_model(self.settings.embedding_model))
 
     @cached_property
+    def code_parser(self) -> CodeParser:
+        from tidemark.adapters.tree_sitter_code import TreeSitterCodeParser
+
+        return TreeSitterCodeParser()
+
+    @cached_property
     def embedder(self) -> Embedder:
         from tidemark.adapters.sentence_transformers_embedder import SentenceTransformersEmbedder
 
@@ -116,6 +123,13 @@ class Workshop:
             batch_size=self.settings.embedding_batch_size,
             threads=self.settings.embedding_threads or None,
         )
+
+    @cached_property
+    def sentence_embedder(self) -> Embedder:
+        """For profiles that cut by meaning; what it embedded once is remembered under the home."""
+        from tidemark.adapters.cached_embedder import CachedEmbedder
+
+        return CachedEmbedder(self.embedder, self.settings.home / "cache" / "sentences.sqlite")
 
     @cached_property
     def lexical(self) -> LexicalEncoder:
@@ -146,6 +160,8 @@ class Workshop:
             tokenizer=self.tokenizer,
             embedder=self.embedder,
             lexical=self.lexical,
+            code_parser=self.code_parser,
+            sentence_embedder=self.sentence_embedder,
             progress=progress or quiet(),
         )
 
@@ -207,7 +223,7 @@ class Workshop:
         return Job(
             source=declared.name,
             run_id=run_id,
-            profile=self.declarations.profile(declared.profile),
+            profile=self.declarations.choice(declared),
             labels=declared.labels,
             gone_after=declared.gone_after,
             index_name=self.settings.index_name,

@@ -68,7 +68,7 @@ def test_blocks_become_typed_elements_in_order(partitioner: Partitioner) -> None
         ("list_item", "box"),
     ]
     assert found[-1] == ("code", "read()")
-    assert found[5][1].split("\n")[0] == "Part | Price"
+    assert found[5][1].split("\n")[0] == "Part\tPrice"
     assert [e.level for e in document.elements if e.kind is ElementKind.TITLE] == [1, 2]
     assert document.elements[5].header_rows == 1
 
@@ -307,7 +307,7 @@ def test_docx_follows_styles_and_drops_running_headers() -> None:
         ("title", "The pier"),
         ("text", "It is sound."),
         ("list_item", "Pile 4 moves"),
-        ("table", "Pile | Depth\n4 | 3 m"),
+        ("table", "Pile\tDepth\n4\t3 m"),
     ]
     assert [e.level for e in document.elements[:2]] == [1, 2]
     assert document.elements[-1].header_rows == 1
@@ -330,7 +330,7 @@ def test_xlsx_keeps_values_as_they_were_written_and_leaves_hidden_sheets() -> No
     document = read(xlsx(), XLSX)
     assert kinds(document) == [
         ("title", "Spares"),
-        ("table", "Part | Code | Stock\nFuse | 007 | 5\nMast | 010\nBox | 011 | 2.5"),
+        ("table", "Part\tCode\tStock\nFuse\t007\t5\nMast\t010\nBox\t011\t2.5"),
     ]
     assert document.elements[1].header_rows == 1
 
@@ -338,7 +338,7 @@ def test_xlsx_keeps_values_as_they_were_written_and_leaves_hidden_sheets() -> No
 @pytest.mark.model
 def test_csv_finds_its_delimiter_and_its_header() -> None:
     document = read('id;name\n007;"a; b"\n1.10;c\n', "text/csv", "file:///docs/price-list.csv")
-    assert kinds(document) == [("table", "id | name\n007 | a; b\n1.10 | c")]
+    assert kinds(document) == [("table", "id\tname\n007\ta; b\n1.10\tc")]
     assert (document.title, document.elements[0].header_rows) == ("price list", 1)
 
 
@@ -349,7 +349,7 @@ def test_pdf_finds_pages_headings_and_tables_without_running_lines() -> None:
     assert not any("FURNITURE" in text or text.startswith("Page ") for _, text in found)
     headings = [(e.text, e.page_number) for e in document.elements if e.kind is ElementKind.TITLE]
     assert headings == [("Chapter 1", 1), ("Chapter 2", 2), ("Chapter 3", 3)]
-    assert ("table", "Place | Depth\nPier | 3 m\nBar | 5 m") in found
+    assert ("table", "Place\tDepth\nPier\t3 m\nBar\t5 m") in found
     text = next(e for e in document.elements if e.kind is ElementKind.TEXT)
     assert text.text.startswith("The text of chapter 1 runs over some lines of the page. The text")
 
@@ -468,3 +468,50 @@ def test_nothing_is_sent_or_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_windows_page_without_a_declared_charset_is_read() -> None:
     page = "<html><body><h1>Größe</h1><p>für “alle”</p></body></html>"
     assert kinds(read(page.encode("cp1252"), "text/html"))[1] == ("text", "für “alle”")
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("media_type", ["text/plain", "text/markdown"])
+def test_wiki_headings_and_rulers_become_sections(media_type: str) -> None:
+    document = read(
+        " = Old pier = \n The pier is old . \n = = History = = \n It was built in 1900 . \n"
+        "==== Body\nIts planks are new .\n",
+        media_type,
+    )
+    assert kinds(document) == [
+        ("title", "Old pier"),
+        ("text", "The pier is old ."),
+        ("title", "History"),
+        ("text", "It was built in 1900 ."),
+        ("title", "Body"),
+        ("text", "Its planks are new ."),
+    ]
+    assert [e.level for e in document.elements if e.kind is ElementKind.TITLE][:2] == [1, 2]
+
+
+@pytest.mark.model
+def test_the_clauses_of_an_agreement_in_plain_text_become_sections() -> None:
+    document = read(
+        "LEASE\n\nARTICLE I\nTHE HALL\n\nThe hall is let with its yard.\n\n1.1 Rent\n\n"
+        "The rent is 500 euros.\n\n1.2 The tenant pays by the third of the month, without being\n"
+        "asked for it.\n\nSchedule A\n\n1. a key\n2. a lamp\n",
+        "text/plain",
+    )
+    assert document.title == "LEASE"
+    assert kinds(document) == [
+        ("title", "LEASE"),
+        ("title", "ARTICLE I THE HALL"),
+        ("text", "The hall is let with its yard."),
+        ("title", "1.1 Rent"),
+        ("text", "The rent is 500 euros."),
+        ("text", "1.2 The tenant pays by the third of the month, without being asked for it."),
+        ("title", "Schedule A"),
+        ("list_item", "1. a key"),
+        ("list_item", "2. a lamp"),
+    ]
+
+
+@pytest.mark.model
+def test_markdown_keeps_placeholders_in_angle_brackets() -> None:
+    document = read("Run git switch <branch> and `git log <file>`.\n", "text/markdown")
+    assert kinds(document) == [("text", "Run git switch <branch> and git log <file>.")]

@@ -12,8 +12,8 @@ from tidemark.domain.model import (
     Element,
     ElementKind,
     PartitionedDocument,
-    Profile,
 )
+from tidemark.domain.profile import Profile
 from tidemark.stages.chunk import chunk_document
 
 DOCUMENT = UUID(int=1)
@@ -27,7 +27,7 @@ SENTENCES = st.lists(WORDS, min_size=1, max_size=6).map(
     lambda parts: ". ".join(p.capitalize() for p in parts)
 )
 TEXTS = st.one_of(SENTENCES, WORDS, st.text(ALPHABET, max_size=400), st.text("x", max_size=3000))
-ROW = st.lists(WORDS.map(lambda words: words[:40]), min_size=1, max_size=4).map(" | ".join)
+ROW = st.lists(WORDS.map(lambda words: words[:40]), min_size=1, max_size=4).map("\t".join)
 TABLES = st.lists(ROW, min_size=1, max_size=25).map("\n".join)
 CODE = st.lists(st.text("ab{}() \t", max_size=60), max_size=30).map("\n".join)
 ENTRY = st.sampled_from([ElementKind.TERM, ElementKind.DEFINITION, ElementKind.CAPTION])
@@ -47,10 +47,13 @@ DOCUMENTS = st.builds(
     st.lists(st.one_of(BODY, BODY, HEADING), max_size=25).map(tuple),
 )
 PROFILES = st.builds(
-    lambda target, over, least: Profile("p", "by_title", target, target + over, least),
+    lambda target, over, least, parent: Profile(
+        "p", "by_title", target, target + over, min(least, target), parent_tokens=parent
+    ),
     st.integers(8, 60),
     st.integers(0, 40),
     st.integers(0, 12),
+    st.integers(32, 400),
 )
 
 
@@ -68,15 +71,26 @@ def test_every_character_is_in_the_chunks_once_and_in_order(
     document: PartitionedDocument, profile: Profile
 ) -> None:
     result = chunked(document, profile)
-    for section in result.sections:
-        own = [chunk.text for chunk in result.chunks if chunk.section_id == section.section_id]
-        assert visible(own) == visible([section.text])
     elements = [e.text for e in document.elements if e.kind is not ElementKind.TITLE]
-    seen = visible([section.text for section in result.sections])
-    position = 0
-    for part in elements:  # bullets are added between, nothing is taken away
-        for character in visible([part]):
-            position = seen.index(character, position) + 1
+    own = {section.section_id: section.text for section in result.sections}
+    read = [own[chunk.section_id][chunk.start : chunk.end] for chunk in result.chunks]
+    assert visible(read) == visible(elements)
+
+
+@settings(deadline=None)
+@given(DOCUMENTS, PROFILES)
+def test_each_chunk_stands_in_its_section_where_it_says(
+    document: PartitionedDocument, profile: Profile
+) -> None:
+    result = chunked(document, profile)
+    sections = {section.section_id: section for section in result.sections}
+    for chunk in result.chunks:
+        read = sections[chunk.section_id].text
+        assert chunk.start < chunk.end
+        assert chunk.text.endswith(read[chunk.start : chunk.end])
+        repeated = chunk.text.removesuffix(read[chunk.start : chunk.end])
+        captions = [e.text for e in document.elements if e.kind is ElementKind.CAPTION]
+        assert not repeated or visible([repeated]) in {visible([c]) for c in captions}
 
 
 @settings(deadline=None)
@@ -103,7 +117,8 @@ def test_each_chunk_is_of_one_section_that_has_its_heading_path(
     assert order == sorted(order)
     assert [chunk.chunk_index for chunk in result.chunks] == list(range(len(result.chunks)))
     for chunk in result.chunks:
-        assert chunk.heading_path == sections[chunk.section_id].heading_path
+        path = sections[chunk.section_id].heading_path
+        assert chunk.heading_path[: len(path)] == path
     for section in result.sections:
         if section.parent_section_id is not None:
             parent = sections[section.parent_section_id]

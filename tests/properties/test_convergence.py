@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidemark.domain.model import Profile
+from tidemark.domain.profile import Profile
 from worlds import World, page
 
 URIS = [f"https://example.org/{name}" for name in "abc"]

@@ -6,7 +6,8 @@ import pytest
 
 from tidemark.adapters.hash_embedder import WordTokenizer
 from tidemark.domain.errors import ConfigurationError
-from tidemark.domain.model import Chunk, Element, ElementKind, PartitionedDocument, Profile
+from tidemark.domain.model import Chunk, Element, ElementKind, PartitionedDocument
+from tidemark.domain.profile import Profile
 from tidemark.stages.chunk import chunk_document, chunk_fingerprint
 
 DOCUMENT = UUID(int=7)
@@ -91,20 +92,20 @@ def test_a_list_stays_with_the_sentence_that_introduces_it() -> None:
     found = texts_of(
         text(words(52)), text("Take these with you:"), item("rope"), item("lamp"), item("knife")
     )
-    assert found[-1] == "Take these with you:\n\n- rope\n- lamp\n- knife"
+    assert found[-1] == "Take these with you:\n\nrope\nlamp\nknife"
 
 
 def test_a_list_that_is_too_long_keeps_its_introduction_with_the_first_item() -> None:
     found = texts_of(text("Take:"), *[item(words(9, f"i{n}x")) for n in range(12)])
     assert len(found) > 2
-    assert found[0].startswith("Take:\n\n- i0x0")
-    assert all(part.startswith("- ") for part in found[1:])
+    assert found[0].startswith("Take:\n\ni0x0")
+    assert all(part.startswith("i") for part in found[1:])
 
 
 def test_a_long_introduction_gives_its_last_sentence_to_the_list() -> None:
     long = f"{sentences(6)} You need the following things:"
     found = texts_of(text(long), *[item(words(5, f"i{n}x")) for n in range(4)])
-    with_first_item = next(part for part in found if "- i0x0" in part)
+    with_first_item = next(part for part in found if "i0x0" in part)
     assert "You need the following things:" in with_first_item
 
 
@@ -126,30 +127,30 @@ def test_a_caption_stays_with_its_table() -> None:
     found = texts_of(
         text(words(52)),
         Element(ElementKind.CAPTION, "Table 1. Depths"),
-        Element(ElementKind.TABLE, "Place | Depth\nPier | 3 m", header_rows=1),
+        Element(ElementKind.TABLE, "Place\tDepth\nPier\t3 m", header_rows=1),
     )
-    assert found[-1] == "Table 1. Depths\nPlace | Depth\nPier | 3 m"
+    assert found[-1] == "Table 1. Depths\nPlace\tDepth\nPier\t3 m"
 
 
 def test_a_table_that_fits_is_kept_whole() -> None:
-    table = "Place | Depth\n" + "\n".join(f"Pier {n} | {n} m" for n in range(6))
+    table = "Place\tDepth\n" + "\n".join(f"Pier {n}\t{n} m" for n in range(6))
     found = texts_of(text(words(52)), Element(ElementKind.TABLE, table, header_rows=1))
     assert found[-1] == table
 
 
 def test_a_long_table_is_cut_between_rows_under_its_repeated_header() -> None:
-    rows = [f"Pier {n} | {n} m | {words(4, f'r{n}x')}" for n in range(30)]
+    rows = [f"Pier {n}\t{n} m\t{words(4, f'r{n}x')}" for n in range(30)]
     found = texts_of(
-        Element(ElementKind.TABLE, "\n".join(["Place | Depth | Note", *rows]), header_rows=1)
+        Element(ElementKind.TABLE, "\n".join(["Place\tDepth\tNote", *rows]), header_rows=1)
     )
     assert len(found) > 3
-    assert all(part.split("\n")[0] == "Place | Depth | Note" for part in found)
+    assert all(part.split("\n")[0] == "Place\tDepth\tNote" for part in found)
     assert [line for part in found for line in part.split("\n")[1:]] == rows
 
 
 def test_a_row_that_is_too_long_is_cut_and_not_lost() -> None:
-    row = " | ".join(words(30, f"c{n}x") for n in range(4))
-    found = texts_of(Element(ElementKind.TABLE, f"A | B | C | D\n{row}", header_rows=1))
+    row = "\t".join(words(30, f"c{n}x") for n in range(4))
+    found = texts_of(Element(ElementKind.TABLE, f"A\tB\tC\tD\n{row}", header_rows=1))
     body = " ".join(line for part in found for line in part.split("\n")[1:])
     assert "".join(body.split()) == "".join(row.split())
 
@@ -172,7 +173,7 @@ def test_long_prose_is_cut_between_sentences_into_like_pieces() -> None:
     found = texts_of(text(sentences(14)))
     assert all(part.startswith("Sentence ") and part.endswith(".") for part in found)
     sizes = [len(part.split()) for part in found]
-    assert max(sizes) - min(sizes) <= 16
+    assert min(sizes) * 3 >= max(sizes), "no piece is a mere rest"
 
 
 def test_a_tiny_rest_joins_its_neighbour() -> None:
@@ -196,15 +197,13 @@ def test_an_edit_in_one_section_leaves_the_ids_of_the_others() -> None:
 
 
 def test_a_new_row_changes_the_chunks_around_it_and_no_others() -> None:
-    rows = [f"Pier {n} | {n} m | {words(3, f'r{n}x')}" for n in range(200)]
+    rows = [f"Pier {n}\t{n} m\t{words(3, f'r{n}x')}" for n in range(200)]
 
     def ids(lines: list[str]) -> list[UUID]:
-        table = Element(
-            ElementKind.TABLE, "\n".join(["Place | Depth | Note", *lines]), header_rows=1
-        )
+        table = Element(ElementKind.TABLE, "\n".join(["Place\tDepth\tNote", *lines]), header_rows=1)
         return [chunk.chunk_id for chunk in chunks_of(table)]
 
-    before, after = ids(rows), ids([*rows[:20], "New | 0 m | here", *rows[20:]])
+    before, after = ids(rows), ids([*rows[:20], "New\t0 m\there", *rows[20:]])
     assert len(set(after) - set(before)) <= len(after) // 5
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from tidemark.adapters.hash_embedder import HashEmbedder
 from tidemark.adapters.memory_partitioner import MemoryPartitioner
-from tidemark.domain.model import Profile
 from tidemark.domain.plan import Action, Reason
+from tidemark.domain.profile import Profile
 from worlds import CountingEmbedder, World, page
 
 A, B = "https://example.org/a", "https://example.org/b"

@@ -188,12 +188,12 @@ def table_of(rows: str) -> str:
 def test_a_cell_over_several_rows_is_said_in_each() -> None:
     head = "<tr><th>Place</th><th>Depth</th></tr>"
     rows = f"{head}<tr><td rowspan=2>Pier</td><td>3 m</td></tr><tr><td>4 m</td></tr>"
-    assert table_of(rows) == "Place | Depth\nPier | 3 m\nPier | 4 m"
+    assert table_of(rows) == "Place\tDepth\nPier\t3 m\nPier\t4 m"
 
 
 def test_a_heading_over_several_columns_names_each_of_them() -> None:
     rows = "<tr><th colspan=2>Depth</th></tr><tr><th>low</th><th>high</th></tr><tr><td>1</td><td>2</td></tr>"
-    assert table_of(rows) == "Depth | Depth\nlow | high\n1 | 2"
+    assert table_of(rows) == "Depth\tDepth\nlow\thigh\n1\t2"
 
 
 def test_spans_that_ask_for_billions_of_cells_are_bounded() -> None:

@@ -1,6 +1,12 @@
 import pytest
 
-from tidemark.adapters.media import is_never_document, parse_content_type, sniff
+from tidemark.adapters.media import (
+    DOCUMENT_TYPES,
+    is_never_document,
+    media_type_of_suffix,
+    parse_content_type,
+    sniff,
+)
 from tidemark.adapters.patterns import PathPatterns, compile_pattern
 
 
@@ -69,3 +75,14 @@ def test_pictures_and_archives_are_passed_over_by_their_name() -> None:
     assert is_never_document("http://h/release-1.0.tar.gz")
     assert not is_never_document("http://h/a.png/")
     assert not is_never_document("http://h/v1.0")
+
+
+def test_source_code_is_read_from_folders_and_scripts_of_pages_are_not() -> None:
+    assert media_type_of_suffix(".js") == "text/javascript"
+    assert media_type_of_suffix(".py") == "text/x-python"
+    assert media_type_of_suffix(".json") is None
+    assert is_never_document("http://h/static/app.js")
+    for said in ("text/javascript", "application/javascript", "application/x-javascript"):
+        assert parse_content_type(said, "http://h/bundle")[0] not in DOCUMENT_TYPES
+    assert parse_content_type("text/plain", "http://h/a.py") == ("text/x-python", None)
+    assert "text/x-python" in DOCUMENT_TYPES

@@ -2,7 +2,8 @@
 
 Unstructured leaves out ``details``, ``figure``, forms, labels and buttons, drops ids, and reads tables
 without their spans. Here such blocks become ones that it keeps; what it has no place for is written on
-the element in attributes of our own (``KIND``, ``ANCHOR``, ``TABLE_TEXT``, ``HEADER_ROWS``).
+the element in attributes of our own (``KIND``, ``ANCHOR``, ``TABLE_TEXT``, ``HEADER_ROWS``, and ``SYNTAX`` of
+code).
 """
 
 import re
@@ -10,6 +11,7 @@ import re
 from lxml import etree
 
 from tidemark.adapters import html_furniture as furniture
+from tidemark.adapters.html_code import LINE_NUMBERS, flatten_code
 from tidemark.adapters.html_furniture import HEADINGS, text_of
 from tidemark.adapters.html_pruner import drop
 from tidemark.adapters.html_tables import caption_of, is_layout, table_text
@@ -25,9 +27,6 @@ _TO_DIV = frozenset(
 _TO_PARAGRAPH = {"summary": "term", "legend": "caption", "figcaption": "caption"}
 _TO_PRE = frozenset({"listing", "xmp", "plaintext"})
 _TO_LIST = frozenset({"menu", "dir"})
-_LINE_NUMBERS = frozenset(
-    {"linenos", "linenumbers", "lineno", "linenodiv", "gutter", "line-numbers-rows"}
-)
 _CAPTION_CLASSES = frozenset(
     {"admonition-title", "rubric", "caption", "sidebar-title", "topic-title"}
 )
@@ -45,7 +44,6 @@ _CALLOUT_CLASSES = frozenset(
         "alert",
     }
 )
-_BLOCK_IN_PRE = frozenset({"div", "p", "li", "tr", "ol", "ul", "table"})
 
 
 def normalise(root: etree._Element) -> None:
@@ -90,7 +88,7 @@ def _rewrite(element: etree._Element, root: etree._Element) -> None:
     elif tag == "dl" and element.find(".//dd") is None:
         _terms_to_list(element)
     elif tag == "pre" or tag in _TO_PRE:
-        _pre(element)
+        flatten_code(element)
     elif tag in _INLINE:
         _INLINE[tag](element)
     elif tag == "dt" and element.get("id"):
@@ -158,33 +156,6 @@ def _anchor(element: etree._Element) -> None:
 _INLINE = {"label": _label, "button": _button, "img": _image, "sup": _superscript, "a": _anchor}
 
 
-def _pre(element: etree._Element) -> None:
-    """Code as one verbatim text: no line numbers, no copy button, a line for each block in it."""
-    for part in list(element.iter("*")):
-        names = set((part.get("class") or "").split())
-        if part is not element and (part.tag == "button" or names & _LINE_NUMBERS):
-            drop(part)
-    parts: list[str] = []
-    for event, part in etree.iterwalk(element, events=("start", "end")):
-        if event == "start":
-            if part.tag == "br":
-                parts.append("\n")
-            parts.append(part.text or "")
-        elif part is not element:
-            if part.tag in _BLOCK_IN_PRE and not (parts and parts[-1].endswith("\n")):
-                parts.append("\n")
-            parts.append(part.tail or "")
-    text = "".join(parts).replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
-    for child in list(element):
-        element.remove(child)
-    lines = text.expandtabs(4).rstrip().split("\n")
-    while lines and not lines[0].strip():
-        lines = lines[1:]
-    # The first and the last line end are the markup's own and are taken off again by the partitioner.
-    element.text = "\n" + "\n".join(line.rstrip() for line in lines) + "\n"
-    element.tag = "pre"
-
-
 def _table(table: etree._Element) -> None:
     code = [p for p in table.iter("pre") if not _is_line_numbers(p)]
     names = furniture.words_of(table.get("class") or "")
@@ -233,7 +204,7 @@ def _data_table(table: etree._Element) -> None:
 
 def _is_line_numbers(pre: etree._Element) -> bool:
     return bool(re.fullmatch(r"[\d\s]+", text_of(pre))) and any(
-        _LINE_NUMBERS & set((a.get("class") or "").split()) for a in [pre, *pre.iterancestors()]
+        LINE_NUMBERS & set((a.get("class") or "").split()) for a in [pre, *pre.iterancestors()]
     )
 
 

@@ -1,12 +1,12 @@
-"""Tables as lines: one a row, cells parted by " | ", spans resolved."""
+"""Tables as lines: one a row, cells parted by a tab, spans resolved."""
 
 from dataclasses import dataclass
 
 from lxml import etree
 
 from tidemark.adapters.html_furniture import HEADINGS, text_of
+from tidemark.domain.model import CELL
 
-CELL = " | "
 MAX_SPAN = 200
 # Cells repeated over their spans may cost this many characters a table; a page can ask for billions.
 REPEAT_BUDGET = 200_000
@@ -16,7 +16,7 @@ REPEAT_BUDGET = 200_000
 class TableText:
     """A table as an Element's text.
 
-    text: one line a row, cells parted by " | ".
+    text: one line a row, cells parted by a tab.
     header_rows: how many leading lines are its header.
     """
 

@@ -2,6 +2,8 @@
 
 from urllib.parse import unquote, urlsplit
 
+from tidemark.adapters.syntaxes import CODE_TYPE_BY_SUFFIX
+
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
@@ -22,8 +24,10 @@ BY_SUFFIX = {
     ".pptx": f"{_OFFICE}.presentationml.presentation",
     ".xlsx": f"{_OFFICE}.spreadsheetml.sheet",
     ".eml": "message/rfc822",
+    **CODE_TYPE_BY_SUFFIX,
 }
-DOCUMENT_TYPES = frozenset(BY_SUFFIX.values())
+DOCUMENT_TYPES = frozenset(BY_SUFFIX.values()) - {"text/javascript"}
+"""What a website serves to be read. Its scripts work for its pages; in a folder they are source code."""
 
 _ALIASES = {
     "text/x-markdown": "text/markdown",
@@ -31,6 +35,18 @@ _ALIASES = {
     "text/restructuredtext": "text/x-rst",
     "application/x-pdf": "application/pdf",
     "application/csv": "text/csv",
+    "application/javascript": "text/javascript",
+    "application/x-javascript": "text/javascript",
+    "application/x-sh": "text/x-sh",
+    "text/x-shellscript": "text/x-sh",
+    "application/sql": "text/x-sql",
+    "text/x-script.python": "text/x-python",
+    "text/x-java-source": "text/x-java",
+    "text/x-csrc": "text/x-c",
+    "text/x-chdr": "text/x-c",
+    "text/x-c++src": "text/x-c++",
+    "text/x-c++hdr": "text/x-c++",
+    "application/typescript": "text/x-typescript",
 }
 _VAGUE = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-stream"})
 """What servers say when they do not know: the suffix knows better."""

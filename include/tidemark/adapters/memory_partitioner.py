@@ -2,7 +2,7 @@
 
 from tidemark.domain.errors import DocumentError
 from tidemark.domain.hashing import fingerprint
-from tidemark.domain.model import Element, ElementKind, PartitionedDocument, RawDocument
+from tidemark.domain.model import CELL, Element, ElementKind, PartitionedDocument, RawDocument
 
 
 class MemoryPartitioner:
@@ -41,6 +41,6 @@ def _block(block: str) -> list[Element]:
     if all(line.startswith("- ") for line in lines):
         return [Element(ElementKind.LIST_ITEM, line[2:], 1) for line in lines]
     if all(line.startswith("|") for line in lines):
-        rows = [" | ".join(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
+        rows = [CELL.join(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
         return [Element(ElementKind.TABLE, "\n".join(rows), header_rows=1 if len(rows) > 1 else 0)]
     return [Element(ElementKind.TEXT, " ".join(lines))]

@@ -10,8 +10,15 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from tidemark.adapters.html_blocks import ANCHOR, HEADER_ROWS, KIND, TABLE_TEXT, normalise
+from tidemark.adapters.html_blocks import (
+    ANCHOR,
+    HEADER_ROWS,
+    KIND,
+    TABLE_TEXT,
+    normalise,
+)
 from tidemark.adapters.html_cleaner import clean_html
+from tidemark.adapters.html_code import SYNTAX
 from tidemark.adapters.html_furniture import HEADINGS
 from tidemark.adapters.unstructured_vendor import html_partitioner
 from tidemark.domain.model import Element, ElementKind, PartitionedDocument
@@ -38,6 +45,7 @@ class _Mark:
     anchor: str | None = None
     table: str | None = None
     header_rows: int = 0
+    syntax: str = ""
 
 
 class _Numbering:
@@ -105,7 +113,9 @@ def _element(text: str, mark: _Mark, seen: set[int]) -> Element | None:
         else:
             text = mark.prefix + text
         seen.add(mark.owner)
-    return Element(kind, text, level, anchor=mark.anchor, header_rows=mark.header_rows)
+    return Element(
+        kind, text, level, anchor=mark.anchor, header_rows=mark.header_rows, syntax=mark.syntax
+    )
 
 
 def _mark(root: etree._Element) -> list[_Mark]:
@@ -157,7 +167,7 @@ def _derive(element: etree._Element, parent: _Mark, number: int, numbering: _Num
     if tag == "math" and element.get("display") != "block":
         kind = None
     if kind is not None:
-        return _Mark(kind, None, depth, anchor=anchor)
+        return _Mark(kind, None, depth, anchor=anchor, syntax=element.get(SYNTAX) or "")
     return parent
 
 

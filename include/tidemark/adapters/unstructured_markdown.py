@@ -6,18 +6,20 @@ from functools import lru_cache
 
 from lxml import etree
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from tidemark.adapters.html_cleaner import parse_content
 from tidemark.adapters.html_furniture import HEADINGS, text_of
 from tidemark.adapters.html_titles import language_code
+from tidemark.adapters.markdown_dialects import FENCE, with_placeholders, with_wiki_headings
+from tidemark.adapters.syntaxes import syntax_of_info
 
 _FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(
     r"^(title|lang|language|locale)\s*[:=]\s*(.+?)\s*$", re.MULTILINE | re.IGNORECASE
 )
-_FENCE = re.compile(r"\s{0,3}(?:>\s?)*(`{3,}|~{3,})")
 _SLASHES = re.compile(r"(/{3,})(?:\s+([\w-]+)(?:\s*\|\s*(.+))?)?\s*$")
 _COLONS = re.compile(r"(:{3,})\s*(?:\{?([\w-]+)\}?(?:\[(.+)\]|\s+(.+))?)?\s*$")
 _BANGS = re.compile(r"(?:!!!|\?\?\?\+?)\s+([\w-]+)(?:[\w \t-]*?)(?:\s+\"(.*)\")?\s*$")
@@ -52,7 +54,9 @@ def read_markdown(text: str, name: str, max_depth: int) -> MarkdownPage:
     if front:
         fields = {key.lower(): value.strip("\"'") for key, value in _FIELD.findall(front.group(2))}
         text = text[front.end() :]
-    html = _parser().render("\n".join(_admonitions(text.split("\n"))))
+    html = _parser().render(
+        "\n".join(_admonitions(with_placeholders(with_wiki_headings(text.split("\n")))))
+    )
     root = parse_content(f"<html><body>{html}</body></html>", name, max_depth)
     _give_ids(root)
     language = fields.get("lang") or fields.get("language") or fields.get("locale") or ""
@@ -64,7 +68,15 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 60}).enable(
         ["table", "strikethrough"]
     )
+    parser.core.ruler.push("syntax", _name_syntaxes)
     return parser.use(footnote_plugin).use(deflist_plugin)
+
+
+def _name_syntaxes(state: StateCore) -> None:
+    """Leave of each fence's info string the language alone, by its canonical name."""
+    for token in state.tokens:
+        if token.type == "fence":
+            token.info = syntax_of_info(token.info)
 
 
 def _give_ids(root: etree._Element) -> None:
@@ -100,7 +112,7 @@ def _admonitions(lines: list[str]) -> list[str]:
     while index < len(lines):
         line = lines[index]
         index += 1
-        mark = _FENCE.match(line)
+        mark = FENCE.match(line)
         if fence or mark:
             if mark and not fence:
                 fence = mark.group(1)

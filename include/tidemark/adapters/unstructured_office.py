@@ -11,7 +11,7 @@ from lxml import etree
 from tidemark.adapters.html_tables import join_cells, looks_like_header, table_text
 from tidemark.adapters.html_titles import language_code
 from tidemark.adapters.unstructured_vendor import docx_partitioner, pptx_partitioner
-from tidemark.domain.model import Element, ElementKind, PartitionedDocument
+from tidemark.domain.model import CELL, Element, ElementKind, PartitionedDocument
 
 _DUBLIN = "{http://purl.org/dc/elements/1.1/}"
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -129,7 +129,7 @@ def _table(part: Any, page: int | None) -> Element | None:
     read = table_text(table)
     if not read.text:
         return None
-    rows = [line.split(" | ") for line in read.text.split("\n")]
+    rows = [line.split(CELL) for line in read.text.split("\n")]
     header_rows = read.header_rows or int(looks_like_header(rows))
     return Element(ElementKind.TABLE, read.text, None, page, header_rows=header_rows)
 

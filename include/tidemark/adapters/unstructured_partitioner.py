@@ -19,7 +19,7 @@ from tidemark.domain.errors import DocumentError, PermanentError, TidemarkError
 from tidemark.domain.hashing import fingerprint
 from tidemark.domain.model import ElementKind, PartitionedDocument, RawDocument
 
-PARTITIONER_VERSION = 1
+PARTITIONER_VERSION = 3
 """Ours. Raise it with any change that alters elements: every document is then partitioned again."""
 
 _DECIDING = (
@@ -172,6 +172,12 @@ def _email(raw: RawDocument, options: UnstructuredOptions) -> PartitionedDocumen
     return partition_email(raw.content, raw.uri, options.max_html_depth)
 
 
+def _code(raw: RawDocument, _options: UnstructuredOptions) -> PartitionedDocument:
+    from tidemark.adapters.unstructured_code import partition_code
+
+    return partition_code(raw)
+
+
 _READERS: dict[Format, Callable[[RawDocument, UnstructuredOptions], PartitionedDocument]] = {
     Format.HTML: _html,
     Format.MARKDOWN: _markdown,
@@ -183,6 +189,7 @@ _READERS: dict[Format, Callable[[RawDocument, UnstructuredOptions], PartitionedD
     Format.CSV: _csv,
     Format.PDF: _pdf,
     Format.EMAIL: _email,
+    Format.CODE: _code,
 }
 
 

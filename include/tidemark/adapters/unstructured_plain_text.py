@@ -6,59 +6,72 @@ apart and a missed one only makes a section longer.
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lxml import etree
+
+from tidemark.adapters.plain_text_headings import (
+    UNWRAPPED_WIDTH,
+    Heading,
+    below,
+    marked_headings,
+    unwrapped_headings,
+)
+from tidemark.adapters.plain_text_numbers import numbered_headings
 
 _UNDERLINE = re.compile(r"([=\-~^*#+])\1{2,}\s*$")
 _LEVELS = "=-~^*#+"
 _ATX = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3})*)(\.|\))?\s+(\S.*)$")
-_PART = re.compile(
-    r"(chapter|article|section|part|appendix|annex|schedule|title|book)\s+(\d{1,3}|[ivxlc]{1,6}|[a-z])\b[.:]?",
-    re.IGNORECASE,
-)
 _ITEM = re.compile(r"(\s*)([-*•‣◦·+–]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(\S.*)$")
 _COLUMNS = re.compile(r"\S {3,}\S")
 _DRAWN = re.compile(r"[|+][-=]{3,}|[─-╿]|[-=_]{6,}|\|.*\|")
 _CODE = re.compile(
     r"[{};]\s*$|^\s*(def|class|import|from|return|if|for|#include|\$|>>>)\b|\w\(.*\)\s*[{;:]?$"
 )
+_MARKED = "data-marked"
 _STOPS = (".", ",", ";", ":", "!", "?")
 _PROSE_WIDTH = 45
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
+    """Lines between blank ones, or a heading found by its line."""
+
     lines: list[str]
     indent: int
+    heading: Heading | None = None
 
 
 def read_plain_text(text: str) -> etree._Element:
     """The blocks of a text as HTML elements under one root."""
     pages = text.expandtabs(8).split("\f")
     lines = [line.rstrip() for page in _without_running_lines(pages) for line in page]
-    blocks = _blocks(lines)
-    base = _base_indent(blocks)
+    base = _base_indent(_blocks(lines, {}))
+    found = marked_headings(lines)
+    found |= numbered_headings(lines, base, found)
+    found |= below(unwrapped_headings(lines, found), found)
+    blocks = _blocks(lines, found)
     root = etree.Element("div")
-    if _is_title(blocks):
+    titled = _is_title(blocks)
+    if titled:
         _add(root, "h1", " ".join(line.strip() for line in blocks[0].lines))
         blocks = blocks[1:]
     for index, block in enumerate(blocks):
         following = blocks[index + 1] if index + 1 < len(blocks) else None
-        previous = blocks[index - 1] if index else None
-        _append(root, block, previous, following, base)
-    if len(root) and root[0].tag == "h1":
+        _append(root, block, following, base)
+    if len(root) and root[0].tag == "h1" and not (blocks and blocks[0].heading and not titled):
         # What heads the whole text is one level up from the headings in it.
         for heading in root.iterchildren("h1", "h2", "h3", "h4", "h5"):
-            if heading is not root[0]:
+            if heading is not root[0] and heading.get(_MARKED) is None:
                 heading.tag = f"h{int(heading.tag[1]) + 1}"
     return root
 
 
 def _is_title(blocks: list[_Block]) -> bool:
     """Whether a text begins with a few short lines that head it all."""
-    if len(blocks) < 3 or len(blocks[0].lines) > 3:
+    if len(blocks) < 3 or len(blocks[0].lines) > 3 or blocks[0].heading:
         return False
     lines = [line.strip() for line in blocks[0].lines]
     if any(len(line) > 80 or line.endswith(_STOPS) or _ITEM.match(line) for line in lines):
@@ -67,7 +80,7 @@ def _is_title(blocks: list[_Block]) -> bool:
         _UNDERLINE.fullmatch(line) or _ATX.match(line) or _NUMBERED.match(line) for line in lines
     )
     # Another short line after it belongs to a list of such lines, unless these are capitals.
-    return plain and (lines[0].isupper() or len(blocks[1].lines) > 1)
+    return plain and bool(lines[0].isupper() or len(blocks[1].lines) > 1 or blocks[1].heading)
 
 
 def _without_running_lines(pages: list[str]) -> list[list[str]]:
@@ -95,15 +108,23 @@ def _shape(line: str) -> str:
     return re.sub(r"\d+", "#", " ".join(line.split()))
 
 
-def _blocks(lines: list[str]) -> list[_Block]:
+def _blocks(lines: list[str], headings: Mapping[int, Heading]) -> list[_Block]:
     blocks: list[_Block] = []
     current: list[str] = []
-    for line in [*lines, ""]:
-        if line.strip():
+    taken = 0
+    for index, line in enumerate([*lines, ""]):
+        if index < taken:
+            continue
+        heading = headings.get(index)
+        if line.strip() and heading is None:
             current.append(line)
-        elif current:
+            continue
+        if current:
             blocks.append(_Block(current, min(len(x) - len(x.lstrip()) for x in current)))
             current = []
+        if heading is not None:
+            taken = index + heading.lines
+            blocks.append(_Block([line], len(line) - len(line.lstrip()), heading))
     return blocks
 
 
@@ -119,10 +140,14 @@ def _base_indent(blocks: list[_Block]) -> int:
 def _append(
     root: etree._Element,
     block: _Block,
-    previous: _Block | None,
     following: _Block | None,
     base: int,
 ) -> None:
+    if block.heading is not None:
+        heading_element = _add(root, f"h{block.heading.level}", block.heading.text)
+        if block.heading.marked:
+            heading_element.set(_MARKED, "")
+        return
     lines = block.lines
     if (
         len(lines) >= 2
@@ -143,7 +168,7 @@ def _append(
     if not lines:
         return
     rest = _Block(lines, block.indent)
-    heading = _heading(rest, previous, following, base) if lines is block.lines else None
+    heading = _heading(rest, following, base) if lines is block.lines else None
     if heading:
         _add(root, f"h{heading[0]}", heading[1])
     elif all(_ITEM.match(line) or line.startswith(" ") for line in lines) and _ITEM.match(lines[0]):
@@ -151,26 +176,10 @@ def _append(
     elif _is_preformatted(rest, base):
         _add(root, "pre", "\n" + "\n".join(line[rest.indent :] for line in lines) + "\n")
     else:
-        head = _run_in_heading(lines)
-        if head:
-            _add(root, f"h{head}", lines[0].strip())
-            lines = lines[1:]
         _paragraphs(root, lines)
 
 
-def _run_in_heading(lines: list[str]) -> int | None:
-    """Level of a numbered heading ("2.1 Charges") that stands on the first line of its paragraph."""
-    numbered = _NUMBERED.match(lines[0].strip())
-    if numbered is None or "." not in numbered[1] or len(lines) < 2:
-        return None
-    short = len(lines[0].strip()) < 0.7 * max(len(line) for line in lines)
-    titled = numbered[3][:1].isupper() and not lines[0].rstrip().endswith(_STOPS)
-    return min(numbered[1].count(".") + 1, 6) if short and titled else None
-
-
-def _heading(
-    block: _Block, previous: _Block | None, following: _Block | None, base: int
-) -> tuple[int, str] | None:
+def _heading(block: _Block, following: _Block | None, base: int) -> tuple[int, str] | None:
     """Level and text of a block that is a heading."""
     text = block.lines[0].strip()
     if len(block.lines) > 1 or len(text) > 90 or block.indent > base or following is None:
@@ -178,26 +187,11 @@ def _heading(
     atx = _ATX.match(text)
     if atx:
         return len(atx[1]), atx[2]
-    if text.endswith(_STOPS) or len(text.split()) > 12 or not re.search(r"[^\W\d_]", text):
+    if text.endswith(_STOPS) or len(text.split()) > 12 or _NUMBERED.match(text):
         return None
-    numbered = _NUMBERED.match(text)
-    if numbered:
-        # Numbered lines one after the other are a list; a heading has something under it.
-        lone = not any(
-            b and len(b.lines) == 1 and _same_depth(b, numbered[1]) for b in (previous, following)
-        )
-        capital = numbered[3][:1].isupper()
-        return (min(numbered[1].count(".") + 1, 6), text) if lone and capital else None
-    if _PART.match(text):
-        return 1, text
     if text.isupper() and len(re.findall(r"[^\W\d_]", text)) >= 3 and not _is_capitals(following):
         return 1, text
     return None
-
-
-def _same_depth(block: _Block, number: str) -> bool:
-    other = _NUMBERED.match(block.lines[0].strip())
-    return bool(other) and other is not None and other[1].count(".") == number.count(".")
 
 
 def _is_capitals(block: _Block) -> bool:
@@ -237,17 +231,17 @@ def _list(root: etree._Element, lines: list[str]) -> None:
 
 
 def _paragraphs(root: etree._Element, lines: list[str]) -> None:
-    """One paragraph of wrapped lines, or one each where the lines are too short to have been wrapped."""
+    """One paragraph of wrapped lines, or one each where they are too short or too long for that."""
     longest = max(len(line) for line in lines)
-    if len(lines) > 1 and longest < _PROSE_WIDTH:
+    if len(lines) > 1 and not _PROSE_WIDTH <= longest <= UNWRAPPED_WIDTH:
         for line in lines:
             _add(root, "p", line.strip())
     else:
         _add(root, "p", " ".join(line.strip() for line in lines))
 
 
-def _add(parent: etree._Element, tag: str, text: str) -> None:
+def _add(parent: etree._Element, tag: str, text: str) -> etree._Element:
     # XML has no place for other control characters.
-    etree.SubElement(parent, tag).text = re.sub(
-        r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]", "", text
-    )
+    element = etree.SubElement(parent, tag)
+    element.text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]", "", text)
+    return element

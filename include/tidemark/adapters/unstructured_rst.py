@@ -11,6 +11,7 @@ from docutils.utils import SystemMessage
 from lxml import etree
 
 from tidemark.adapters.html_cleaner import parse_content
+from tidemark.adapters.syntaxes import canonical_syntax
 from tidemark.domain.errors import DocumentError
 
 _DIRECTIVE = re.compile(
@@ -34,6 +35,7 @@ _CODE = frozenset(
         "parsed-literal",
     }
 )
+_SPOKEN = {"testcode": "python", "doctest": "pycon", "ipython": "pycon"}
 # Without content, any other directive marks a place for references to it and shows nothing.
 _DESCRIBING = re.compile(
     r"(\w+:)?(auto\w+|class|function|method|attribute|data|exception|property|decorator|staticmethod|classmethod"
@@ -85,7 +87,9 @@ class _Passing(Directive):  # type: ignore[misc]  # docutils has no types
         if self.name in _SILENT:
             return []
         if self.name in _CODE:
-            return [nodes.literal_block("", "\n".join(self.content))]
+            syntax = canonical_syntax(argument) or _SPOKEN.get(self.name, "")
+            classes = [f"language-{syntax}"] if syntax else []
+            return [nodes.literal_block("", "\n".join(self.content), classes=classes)]
         if self.name in _VERSIONS:
             return self._version(argument)
         if self.name == "seealso":

@@ -13,7 +13,7 @@ from openpyxl import load_workbook
 
 from tidemark.adapters.html_tables import join_cells, looks_like_header
 from tidemark.adapters.unstructured_office import core_properties
-from tidemark.domain.model import Element, ElementKind, PartitionedDocument
+from tidemark.domain.model import CELL, Element, ElementKind, PartitionedDocument
 
 _DELIMITERS = ",;\t|"
 _MAX_FIELD = 10_000_000
@@ -117,7 +117,7 @@ def _block(block: list[list[str]], page: int | None, *, first: bool) -> Iterator
         for row in block:
             yield Element(ElementKind.TEXT, next(filter(None, row)), None, page)
         return
-    width = max(len(join_cells(row).split(" | ")) for row in block[:50])
+    width = max(len(join_cells(row).split(CELL)) for row in block[:50])
     header = looks_like_header([row[:width] for row in block[:2]])
     text = "\n".join(join_cells(row) for row in block)
     yield Element(ElementKind.TABLE, text, None, page, header_rows=int(header))

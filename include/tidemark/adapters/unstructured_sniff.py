@@ -6,6 +6,7 @@ from io import BytesIO
 from zipfile import BadZipFile, ZipFile
 
 from tidemark.adapters.media import BY_SUFFIX, HTML_TYPES, suffix_of
+from tidemark.adapters.syntaxes import syntax_of_type
 from tidemark.domain.errors import DocumentError
 from tidemark.domain.model import RawDocument
 
@@ -21,6 +22,7 @@ class Format(StrEnum):
     PDF = "pdf"
     CSV = "csv"
     EMAIL = "email"
+    CODE = "code"
 
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
@@ -51,7 +53,8 @@ _MAIL_HEAD = re.compile(
     rb"(?:(?:[\w-]+:|[ \t])[^\n]*\n)+", re.IGNORECASE,
 )  # fmt: skip
 READABLE = (
-    "HTML, Markdown, reStructuredText, plain text, DOCX, PPTX, XLSX, PDF, CSV and e-mail (EML)"
+    "HTML, Markdown, reStructuredText, plain text, DOCX, PPTX, XLSX, PDF, CSV, e-mail (EML) "
+    "and source code"
 )
 
 
@@ -63,7 +66,8 @@ def detect(raw: RawDocument, max_expanded: int, max_ratio: int) -> Format:
     content, head = raw.content, raw.content[:4096]
     if not content.strip():
         raise DocumentError("partition", f"{raw.uri} is empty.", "Check the file at its source.")
-    if b"%PDF-" in head[:1024]:
+    # Source code may name the mark of another format and be none: there only the first bytes count.
+    if b"%PDF-" in (head[:5] if syntax_of_type(raw.media_type) else head[:1024]):
         return Format.PDF
     if head.startswith(b"PK\x03\x04"):
         return _office(raw, max_expanded, max_ratio)
@@ -84,6 +88,8 @@ def detect(raw: RawDocument, max_expanded: int, max_ratio: int) -> Format:
 
 
 def _text_format(raw: RawDocument, head: bytes) -> Format:
+    if raw.media_type == "text/x-php":  # may begin with the page that it is a template of
+        return Format.CODE
     if _HTML_HEAD.match(head.removeprefix(b"\xef\xbb\xbf")) and raw.media_type != "message/rfc822":
         return Format.HTML
     if raw.media_type in HTML_TYPES:
@@ -95,6 +101,8 @@ def _text_format(raw: RawDocument, head: bytes) -> Format:
         return Format.HTML
     if media_type in _BY_TYPE and media_type != "text/plain":
         return _BY_TYPE[media_type]
+    if syntax_of_type(media_type):
+        return Format.CODE
     if head.startswith(b"{\\rtf") or not (media_type.startswith("text/") or media_type in _VAGUE):
         raise DocumentError(
             "partition",

@@ -276,7 +276,13 @@ def explain(
 @app.command()
 def chunk(
     paths: Annotated[list[Path], typer.Argument(help="Files or whole folders.")],
-    profile: Annotated[str, typer.Option(help="A declared profile.", callback=_text)] = "docs",
+    profile: Annotated[
+        str,
+        typer.Option(
+            help="A declared or built-in profile; auto lets each document's content choose.",
+            callback=_text,
+        ),
+    ] = "auto",
     base_url: Annotated[
         str | None, typer.Option(help="The address the files are known by.", callback=_text)
     ] = None,

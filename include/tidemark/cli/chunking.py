@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,11 +14,13 @@ from tidemark.domain.model import (
     CrawlEnd,
     Outcome,
     PartitionedDocument,
-    Profile,
     RawDocument,
     Validators,
 )
+from tidemark.domain.profile import Profile, ProfileChoice
 from tidemark.stages.chunk import chunk_document
+from tidemark.stages.chunking.choose import choose_profile
+from tidemark.stages.payloads import with_fragment
 from tidemark.wiring import Workshop, adhoc_files, read_file
 
 SOURCE = "chunk"
@@ -33,7 +36,7 @@ def chunk_paths(
     Raises ``ConfigurationError``, before anything is done, for a path that does not exist or a profile
     that is not declared.
     """
-    chosen = shop.declarations.profile(profile)
+    chosen = shop.declarations.choice_named(profile)
     for path in paths:
         _must_exist(path)
     for path in paths:
@@ -41,7 +44,7 @@ def chunk_paths(
             if isinstance(raw, RawDocument):
                 yield _chunked(shop, raw, chosen)
             else:
-                yield _result(raw[0], "", None, ChunkedDocument(), raw[1])
+                yield _result(raw[0], "", None, None, ChunkedDocument(), raw[1])
 
 
 def _must_exist(path: Path) -> None:
@@ -94,32 +97,45 @@ def _renamed(raw: RawDocument, relative: str, base_url: str | None) -> RawDocume
     return RawDocument(uri, raw.content, raw.media_type, raw.charset, raw.fetched_at)
 
 
-def _chunked(shop: Workshop, raw: RawDocument, profile: Profile) -> dict[str, Any]:
+def _chunked(shop: Workshop, raw: RawDocument, choice: ProfileChoice) -> dict[str, Any]:
     try:
         partitioned = shop.partitioner.partition(raw)
+        profile = choose_profile(choice, raw.uri, partitioned)
         document = chunk_document(
-            document_id(SOURCE, raw.uri), partitioned, profile, shop.tokenizer
+            document_id(SOURCE, raw.uri),
+            partitioned,
+            profile,
+            shop.tokenizer,
+            shop.code_parser,
+            shop.sentence_embedder if profile.strategy == "semantic" else None,
         )
     except DocumentError as error:
-        return _result(raw.uri, raw.media_type, None, ChunkedDocument(), str(error))
-    return _result(raw.uri, raw.media_type, partitioned, document, None)
+        return _result(raw.uri, raw.media_type, None, None, ChunkedDocument(), str(error))
+    return _result(raw.uri, raw.media_type, partitioned, profile, document, None, raw.fetched_at)
 
 
 def _result(
     uri: str,
     media_type: str,
     partitioned: PartitionedDocument | None,
+    profile: Profile | None,
     document: ChunkedDocument,
     error: str | None,
+    fetched_at: datetime | None = None,
 ) -> dict[str, Any]:
+    said = {
+        "title": partitioned.title if partitioned else "",
+        "language": partitioned.language if partitioned else None,
+        "fetched_at": fetched_at.isoformat() if fetched_at else None,
+    }
     return {
         "document": {
             "uri": uri,
-            "title": partitioned.title if partitioned else "",
             "media_type": media_type,
             "content_hash": partitioned.content_hash if partitioned else None,
-            "language": partitioned.language if partitioned else None,
+            "profile": profile.name if profile else None,
             "error": error,
+            **said,
         },
         "sections": [
             {
@@ -131,6 +147,9 @@ def _result(
                 "ordinal": section.ordinal,
                 "text": section.text,
                 "page_number": section.page_number,
+                "page_end": section.page_end,
+                "source_uri": with_fragment(uri, section.anchor),
+                **said,
             }
             for section in document.sections
         ],
@@ -146,6 +165,10 @@ def _result(
                 "page_number": chunk.page_number,
                 "kinds": list(chunk.kinds),
                 "content_hash": chunk.content_hash,
+                "start": chunk.start,
+                "end": chunk.end,
+                "source_uri": with_fragment(uri, chunk.anchor),
+                **said,
             }
             for chunk in document.chunks
         ],

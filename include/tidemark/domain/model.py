@@ -112,6 +112,10 @@ class Observation:
     detail: str = ""
 
 
+CELL = "\t"
+"""Between the cells of a table's row: white space, so that a row says no more than the document."""
+
+
 class ElementKind(StrEnum):
     """The type of a block, as partitioning tells it."""
 
@@ -132,11 +136,12 @@ class Element:
     """One typed block of a document.
 
     kind: what it is.
-    text: its text; for a table one line a row, cells parted by " | "; for code verbatim.
+    text: its text; for a table one line a row, cells parted by ``CELL``; for code verbatim.
     level: of a TITLE 1 (outermost) to 6; of a list item its nesting from 1; else None.
     page_number: from 1, where the format has pages.
     anchor: the fragment under which the page shows it, without "#".
     header_rows: of a TABLE, how many leading lines of ``text`` are its header.
+    syntax: of CODE, the programming language by its canonical name in lower case, "" when unknown.
     """
 
     kind: ElementKind
@@ -145,11 +150,19 @@ class Element:
     page_number: int | None = None
     anchor: str | None = None
     header_rows: int = 0
+    syntax: str = ""
 
     def canonical(self) -> Canonical:
         """Everything that decides what is indexed; white space is folded except in code."""
-        text = self.text.rstrip() if self.kind is ElementKind.CODE else _folded(self.text)
-        return [
+        if self.kind is ElementKind.CODE:
+            text = self.text.rstrip()
+        elif self.kind is ElementKind.TABLE:
+            text = "\n".join(
+                CELL.join(map(_folded, row.split(CELL))) for row in self.text.split("\n")
+            )
+        else:
+            text = _folded(self.text)
+        fields: list[Canonical] = [
             self.kind.value,
             text,
             self.level,
@@ -157,10 +170,35 @@ class Element:
             self.anchor,
             self.header_rows,
         ]
+        # Only where it is set: the hashes of all other elements stay what they were before there was one.
+        return [*fields, self.syntax] if self.syntax else fields
 
 
 def _folded(text: str) -> str:
     return "\n".join(" ".join(line.split()) for line in text.strip().splitlines())
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A range of a code text that a reader takes as one; offsets are characters from the text's begin.
+
+    start, end: of the whole, with its decorators, attributes and the comment directly above it.
+    level: how many other definitions it is in.
+    name: as declared, "" when it has none.
+    kind: "class" (or another holder of members), "function", "type", "block" (a call that is handed a
+        function, as tests are written) or "unit": lines that belong together and define nothing (a string or
+        an argument list over several lines, a multi-line statement).
+    body: where the body begins, ``end`` when there is none; ``text[start:body]`` is the signature.
+    head: where the declaration itself begins, below its comments and decorators.
+    """
+
+    start: int
+    end: int
+    level: int
+    name: str
+    kind: str
+    body: int
+    head: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +228,8 @@ class Section:
     parent_section_id: the section whose heading is above this one's, None at the top.
     heading_path: the headings above it and its own, outermost first; () for text before any heading.
     ordinal: position in the document, from 0.
-    text: its own body, blocks parted by blank lines, without its sub-sections' text.
+    text: its own body, blocks parted by blank lines; with all its sub-sections, their headings between, when
+        chunks of theirs name this section as the whole to read (it fits the profile's ``parent_tokens``).
     page_number, page_end: first and last page, where the format has pages.
     anchor: the fragment of its heading, without "#".
     """
@@ -216,6 +255,8 @@ class Chunk:
     token_count: of ``embed_text`` with the special tokens, by the embedder's own tokenizer.
     kinds: the kinds of the elements in it, sorted, each once.
     content_hash: of ``text``.
+    start, end: where in its section's text it stands, in characters, half open; what ``text`` repeats above
+        that (a table's header, a signature) is not counted.
     """
 
     chunk_id: UUID
@@ -230,6 +271,8 @@ class Chunk:
     kinds: tuple[str, ...]
     content_hash: str
     anchor: str | None = None
+    start: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,31 +281,6 @@ class ChunkedDocument:
 
     sections: tuple[Section, ...] = ()
     chunks: tuple[Chunk, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """The named chunking configuration of a kind of content; sizes in tokens of ``embed_text``.
-
-    strategy: how boundaries are found.
-    target_tokens: pieces are filled up to this.
-    max_tokens: the hard maximum; bounded further by the embedder's own limit.
-    min_tokens: a smaller remainder joins its neighbour where that fits.
-    """
-
-    name: str = "docs"
-    strategy: str = "by_title"
-    target_tokens: int = 160
-    max_tokens: int = 240
-    min_tokens: int = 24
-
-    def canonical(self) -> Canonical:
-        return {
-            "strategy": self.strategy,
-            "target_tokens": self.target_tokens,
-            "max_tokens": self.max_tokens,
-            "min_tokens": self.min_tokens,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +330,8 @@ class Payload:
     content_hash: str
     fetched_at: datetime
     generation: int
+    start: int
+    end: int
     labels: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Canonical]:
@@ -330,6 +350,8 @@ class Payload:
             "content_hash": self.content_hash,
             "fetched_at": self.fetched_at.isoformat(),
             "generation": self.generation,
+            "start": self.start,
+            "end": self.end,
             "labels": list(self.labels),
         }
 

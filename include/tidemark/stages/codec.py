@@ -72,7 +72,15 @@ def encode_elements(document: PartitionedDocument) -> bytes:
         "title": document.title,
         "language": document.language,
         "elements": [
-            [e.kind.value, e.text, e.level, e.page_number, e.anchor, e.header_rows]
+            [
+                e.kind.value,
+                e.text,
+                e.level,
+                e.page_number,
+                e.anchor,
+                e.header_rows,
+                *([e.syntax] if e.syntax else []),
+            ]
             for e in document.elements
         ],
     }
@@ -85,8 +93,8 @@ def decode_elements(data: bytes) -> PartitionedDocument:
         title=tree["title"],
         language=tree["language"],
         elements=tuple(
-            Element(ElementKind(kind), text, level, page, anchor, header_rows)
-            for kind, text, level, page, anchor, header_rows in tree["elements"]
+            Element(ElementKind(kind), text, level, page, anchor, header_rows, *syntax)
+            for kind, text, level, page, anchor, header_rows, *syntax in tree["elements"]
         ),
     )
 

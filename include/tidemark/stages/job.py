@@ -4,11 +4,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from tidemark.domain.hashing import fingerprint
-from tidemark.domain.model import Fingerprints, Profile
+from tidemark.domain.model import Fingerprints
 from tidemark.domain.plan import Target
+from tidemark.domain.profile import ProfileChoice
 from tidemark.ports import (
     ArtifactStore,
     Clock,
+    CodeParser,
     Embedder,
     Ledger,
     LexicalEncoder,
@@ -21,7 +23,7 @@ from tidemark.ports import (
 )
 from tidemark.stages.chunk import chunk_fingerprint
 
-PAYLOAD_VERSION = 1
+PAYLOAD_VERSION = 2
 """Raised when points of an unchanged chunk get another payload than before."""
 
 
@@ -34,6 +36,7 @@ class Job:
     """One run over one source.
 
     run_id: unique over all sources; also the folder of the run's artifacts.
+    profile: which chunking profile each document gets.
     gone_after: complete crawls without it until a page counts as gone.
     batch_documents, batch_bytes: bounds of one mapped task.
     limit: documents with content to look at, at most; None for all.
@@ -42,7 +45,7 @@ class Job:
 
     source: str
     run_id: str
-    profile: Profile = Profile()
+    profile: ProfileChoice = ProfileChoice()
     labels: tuple[str, ...] = ()
     gone_after: int = 2
     index_name: str = "tidemark"
@@ -55,7 +58,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The ports a run works with. Constructing them loads nothing heavy."""
+    """The ports a run works with. Constructing them loads nothing heavy.
+
+    sentence_embedder: of the profiles that cut by meaning; it may remember what it embedded.
+    """
 
     ledger: Ledger
     artifacts: ArtifactStore
@@ -65,6 +71,8 @@ class Tools:
     tokenizer: Tokenizer
     embedder: Embedder
     lexical: LexicalEncoder
+    code_parser: CodeParser | None = None
+    sentence_embedder: Embedder | None = None
     clock: Clock = utc_now
     progress: Progress = field(default_factory=quiet)
 
@@ -77,7 +85,11 @@ def fingerprints(job: Job, tools: Tools) -> Fingerprints:
         chunk=fingerprint(
             "chunk",
             {
-                "chunks": chunk_fingerprint(job.profile, tools.tokenizer.fingerprint, upstream=""),
+                "chunks": chunk_fingerprint(
+                    job.profile,
+                    tools.tokenizer.fingerprint,
+                    code=tools.code_parser.fingerprint if tools.code_parser else "",
+                ),
                 "payload": PAYLOAD_VERSION,
                 "labels": list(job.labels),
             },

@@ -30,7 +30,7 @@ def chunk_payload(chunk: Chunk, cited: Citation) -> Payload:
         document_id=cited.document_id,
         section_id=chunk.section_id,
         source=cited.source,
-        source_uri=_with_fragment(cited.uri, chunk.anchor),
+        source_uri=with_fragment(cited.uri, chunk.anchor),
         title=cited.title,
         heading_path=chunk.heading_path,
         chunk_index=chunk.chunk_index,
@@ -41,6 +41,8 @@ def chunk_payload(chunk: Chunk, cited: Citation) -> Payload:
         content_hash=chunk.content_hash,
         fetched_at=cited.fetched_at,
         generation=cited.generation,
+        start=chunk.start,
+        end=chunk.end,
         labels=cited.labels,
     )
 
@@ -50,7 +52,7 @@ def section_payload(section: Section, cited: Citation) -> SectionPayload:
         document_id=cited.document_id,
         parent_section_id=section.parent_section_id,
         source=cited.source,
-        source_uri=_with_fragment(cited.uri, section.anchor),
+        source_uri=with_fragment(cited.uri, section.anchor),
         title=cited.title,
         heading_path=section.heading_path,
         ordinal=section.ordinal,
@@ -61,7 +63,8 @@ def section_payload(section: Section, cited: Citation) -> SectionPayload:
     )
 
 
-def _with_fragment(uri: str, anchor: str | None) -> str:
+def with_fragment(uri: str, anchor: str | None) -> str:
+    """A URI that leads to the place in the page, where the page has a name for it."""
     return f"{uri}#{anchor}" if anchor and "#" not in uri else uri
 
 

@@ -27,6 +27,7 @@ from tidemark.domain.model import (
 from tidemark.domain.plan import Reason, Target
 from tidemark.domain.records import ChunkRecord, DocumentRecord, RunDocument, SectionRecord
 from tidemark.stages.chunk import chunk_document
+from tidemark.stages.chunking.choose import choose_profile
 from tidemark.stages.codec import Planned, decode_elements, encode_elements
 from tidemark.stages.job import Job, Tools, raw_key
 from tidemark.stages.payloads import (
@@ -139,7 +140,12 @@ def prepare(
         return SameContent(version, perf_counter() - started)
     with meter.stage("chunk"):
         document = chunk_document(
-            version.planned.decision.document_id, partitioned, job.profile, tools.tokenizer
+            version.planned.decision.document_id,
+            partitioned,
+            choose_profile(job.profile, version.uri, partitioned),
+            tools.tokenizer,
+            tools.code_parser,
+            tools.sentence_embedder,
         )
     prepared = _difference(job, tools, target, version, partitioned, document)
     return replace(prepared, content_hash=content_hash, seconds=perf_counter() - started)

@@ -1,57 +1,64 @@
-"""A section's elements as atoms: what belongs together as one, what is too long in its natural parts."""
+"""A section's elements as atoms: what is short stays whole, what is long is opened in its natural parts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
 from tidemark.domain.model import Element, ElementKind
-from tidemark.ports import Tokenizer
+from tidemark.ports import CodeParser, Tokenizer
+from tidemark.stages.chunking.bonds import bond_price, bonded, sentence_bond
+from tidemark.stages.chunking.code_parts import code_parts, definition_groups
 from tidemark.stages.chunking.cuts import CHARS_PER_TOKEN, cut_by_tokens
 from tidemark.stages.chunking.packing import INSEPARABLE, Atom
 from tidemark.stages.chunking.rendering import Rendered
-from tidemark.stages.chunking.sentences import sentence_spans
-
-_PROSE = frozenset(
-    {ElementKind.TEXT, ElementKind.DEFINITION, ElementKind.QUOTE, ElementKind.LIST_ITEM, ElementKind.TERM,
-     ElementKind.CAPTION, ElementKind.TITLE}
-)  # fmt: skip
-_BLOCKS = frozenset({ElementKind.CODE, ElementKind.TABLE, ElementKind.FORMULA, ElementKind.QUOTE})
-_COLONS = (":", "：", "﹕", "︰")
-_STOPS = (".", "!", "?", ";", "…", "。", "！", "？", "।", "؟", "۔", *_COLONS)
-_INTRODUCTION_CHARS = 240
-_LABEL_CHARS = 80
+from tidemark.stages.chunking.sentences import clause_spans, sentence_spans
 
 SENTENCE_PRICE = 0.3
-CONTINUATION_PRICE = 0.25
+CLAUSE_PRICE = 2.0
 CUT_PRICE = 3.0
-NEW_PLACE_PRICE = 0.12
-_CLOSERS = ("}", ")", "]", "end", "</", "else", "elif", "except", "finally", "*/")
+NEW_PLACE_PRICE = 0.3
+_MIN_ROOM_SHARE = 2
+_INTRODUCED = frozenset({ElementKind.LIST_ITEM, ElementKind.TABLE, ElementKind.CODE})
 
 
-def bonded(before: Element, after: Element) -> bool:
-    """Whether a reader would not part two neighbouring elements while both fit."""
-    if before.kind in {ElementKind.CAPTION, ElementKind.TERM}:
-        return True
-    if after.kind is ElementKind.LIST_ITEM:
-        return before.kind is ElementKind.LIST_ITEM or _introduces(before)
-    if before.kind not in _PROSE:
-        return False
-    if before.kind is ElementKind.TEXT and _is_label(before.text):
-        return True
-    return after.kind in _BLOCKS and before.text.rstrip().endswith(_COLONS)
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Above how many tokens an element is opened, by its kind; and what a reader would not part.
+
+    prose: into sentences. tables: into rows. code: into statements. Never more than the limit.
+    bonds: whether boundaries cost by what they part (a list and its introduction, an exception).
+    definitions: whether the top-level definitions of code stay whole while each fits the limit.
+    """
+
+    prose: int
+    tables: int
+    code: int
+    bonds: bool = True
+    definitions: bool = False
 
 
-def _introduces(element: Element) -> bool:
-    """Whether an element leads to the list after it: it ends so, or it is short."""
-    if element.kind not in _PROSE:
-        return False
-    text = element.text.rstrip()
-    return text.endswith(_COLONS) or len(text) <= _INTRODUCTION_CHARS
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A range of one element's text before it is measured; as in ``Atom``."""
+
+    start: int
+    end: int
+    price: float = 0.0
+    prefix: str = ""
 
 
-def _is_label(text: str) -> bool:
-    """A short line without a stop, such as a bold line used as a heading."""
-    return len(text) <= _LABEL_CHARS and not text.rstrip().endswith(_STOPS)
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """One element's text, where in its section it begins, and the price of a boundary before it."""
+
+    text: str
+    start: int
+    index: int
+    price: float
+
+    def whole(self, size: int) -> Atom:
+        end = self.start + len(self.text)
+        return Atom(self.start, end, self.index, self.index, size, self.price)
 
 
 def size_of(tokens: int, chars: int) -> int:
@@ -61,179 +68,184 @@ def size_of(tokens: int, chars: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
-    """Makes the atoms of a section whose pieces may hold ``budget`` tokens."""
+    """Makes the atoms of a section whose pieces may hold ``limit`` tokens of their own."""
 
     tokenizer: Tokenizer
-    budget: int
+    limit: int
+    opening: Opening
+    code: CodeParser | None = None
 
     def atoms(
         self, elements: Sequence[Element], rendered: Rendered, tokens: Sequence[int]
     ) -> list[Atom]:
         """Atoms in order; ``tokens`` are those of each element's rendered text."""
         atoms: list[Atom] = []
-        for group in _groups(elements, rendered):
-            start, end = rendered.spans[group[0]][0], rendered.spans[group[-1]][1]
-            total = size_of(sum(tokens[i] for i in group), end - start)
-            if total <= self.budget:
-                price = _new_place(rendered.text, start, end) + _continuation(elements[group[0]])
-                atoms.append(Atom(start, end, group[0], group[-1], total, price))
-            else:
-                atoms.extend(self._opened(group, elements, rendered, tokens))
+        previous: int | None = None
+        for index, (start, end) in enumerate(rendered.spans):
+            if start == end:
+                continue
+            element = elements[index]
+            price = _new_place(rendered.text, start, end)
+            if previous is not None and self.opening.bonds:
+                price += bond_price(elements[previous], element)
+            caption = self._caption(elements, previous, element, rendered)
+            leads = self.opening.bonds and _leads(elements, index)
+            here = _Here(rendered.text[start:end], start, index, price)
+            atoms += self._element(element, here, tokens[index], caption, leads=leads)
+            previous = index
         return atoms
 
-    def _opened(
+    def _caption(
         self,
-        group: Sequence[int],
         elements: Sequence[Element],
+        previous: int | None,
+        element: Element,
         rendered: Rendered,
-        tokens: Sequence[int],
-    ) -> Iterator[Atom]:
-        """The atoms of a group that is too long to stay whole."""
-        shallowest = min((elements[i].level or 1 for i in group), default=1)
-        previous: int | None = None
-        for position, index in enumerate(group):
-            start, end = rendered.spans[index]
-            price = _new_place(rendered.text, start, end)
-            if previous is not None:
-                price += _inner_price(elements[previous], elements[index], shallowest)
-            leads = position + 1 < len(group)
-            for number, atom in enumerate(
-                self._parts(
-                    elements[index],
-                    index,
-                    rendered.text[start:end],
-                    start,
-                    tokens[index],
-                    leads=leads,
-                )
-            ):
-                yield atom if number else _priced(atom, price)
-            previous = index
+    ) -> str:
+        """The caption that every piece of a table repeats."""
+        if element.kind is not ElementKind.TABLE or previous is None:
+            return ""
+        if elements[previous].kind is not ElementKind.CAPTION:
+            return ""
+        start, end = rendered.spans[previous]
+        return rendered.text[start:end]
 
-    def _parts(
-        self, element: Element, index: int, text: str, offset: int, tokens: int, *, leads: bool
+    def _element(
+        self, element: Element, here: _Here, tokens: int, caption: str, *, leads: bool
     ) -> list[Atom]:
-        size = size_of(tokens, len(text))
-        # A long paragraph that introduces a list gives its last sentence to the list.
-        whole = size <= self.budget and not (
-            leads and element.kind in _PROSE and size > self.budget // 2
-        )
-        if whole:
-            return [Atom(offset, offset + len(text), index, index, size)]
+        size = size_of(tokens, len(here.text))
         if element.kind is ElementKind.TABLE:
-            return self._rows(element, index, text, offset)
+            if size <= min(self.opening.tables, self.limit):
+                return [here.whole(size)]
+            return self._measured(here, self._rows(element, here.text, caption))
         if element.kind is ElementKind.CODE:
-            return self._lines(index, text, offset)
-        spans = sentence_spans(text)
-        return self._sized(index, text, offset, [(s, e, SENTENCE_PRICE, "", 0) for s, e in spans])
+            if size <= min(self.opening.code, self.limit):
+                return [here.whole(size)]
+            return self._measured(here, self._code(element, here.text))
+        # A long paragraph that introduces a list gives its last sentence to the list.
+        most = self.opening.prose // 2 if leads else self.opening.prose
+        if size <= min(most, self.limit):
+            return [here.whole(size)]
+        return self._measured(here, self._sentences(here.text))
 
-    def _rows(self, element: Element, index: int, text: str, offset: int) -> list[Atom]:
-        """Rows, each with the header to be repeated above it where a piece begins with it."""
+    def _rows(self, element: Element, text: str, caption: str) -> list[Part]:
+        """Rows, each with the caption and the header to be repeated where a piece begins with it."""
         lines = _line_spans(text)
         head = min(element.header_rows, len(lines) - 1)
         header = text[: lines[head - 1][1]] if head > 0 else ""
-        header_tokens = self._count([header])[0] if header else 0
-        repeat = bool(header) and header_tokens <= self.budget // 2
-        parts: list[tuple[int, int, float, str, int]] = []
-        for number, (start, end) in enumerate(lines):
-            prefix = header if repeat and number >= head else ""
-            price = INSEPARABLE if 0 < number <= head else 0.0
-            parts.append((start, end, price, prefix, header_tokens if prefix else 0))
-        return self._sized(index, text, offset, parts)
-
-    def _lines(self, index: int, text: str, offset: int) -> list[Atom]:
-        parts: list[tuple[int, int, float, str, int]] = []
-        previous_end = 0
-        for start, end in _line_spans(text):
-            blank_before = "\n" in text[previous_end:start].strip(" ")[1:]
-            parts.append(
-                (start, end, _line_price(text[start:end], blank_before=blank_before), "", 0)
+        # A header or a caption that would leave the rows no room is not repeated.
+        both = f"{caption}\n{header}" if caption and header else ""
+        prefix = next(
+            (
+                lines
+                for lines in (both, header, caption)
+                if lines and self._count([lines])[0] <= self.limit // _MIN_ROOM_SHARE
+            ),
+            "",
+        )
+        return [
+            Part(
+                start,
+                end,
+                INSEPARABLE if 0 < number <= head else 0.0,
+                prefix if number >= max(head, 1) else "",
             )
-            previous_end = end
-        return self._sized(index, text, offset, parts)
+            for number, (start, end) in enumerate(lines)
+        ]
 
-    def _sized(
-        self, index: int, text: str, offset: int, parts: Sequence[tuple[int, int, float, str, int]]
-    ) -> list[Atom]:
-        """Atoms of parts of one element; a part over the budget is cut by words."""
-        counts = self._count([text[start:end] for start, end, *_ in parts])
+    def _code(self, element: Element, text: str) -> Iterator[Part]:
+        definitions = self.code.definitions(text, element.syntax) if self.code else []
+        parts = [
+            Part(part.start, part.end, part.price, self._signature(part.context))
+            for part in code_parts(text, definitions)
+        ]
+        if not self.opening.definitions:
+            yield from parts
+            return
+        position = 0
+        for start, end in definition_groups(text, definitions):
+            inside = []
+            while position < len(parts) and parts[position].start < end:
+                inside.append(parts[position])
+                position += 1
+            if size_of(self._count([text[start:end]])[0], end - start) <= self.limit:
+                yield Part(start, end, inside[0].price if inside else 0.0)
+            else:
+                yield from inside
+
+    def _signature(self, lines: tuple[str, ...]) -> str:
+        """The lines above a piece of a definition, as many of the innermost as leave it room."""
+        for first in range(len(lines)):
+            prefix = "\n".join(lines[first:])
+            if self._count([prefix])[0] <= self.limit // 3:
+                return prefix
+        return ""
+
+    def _sentences(self, text: str) -> Iterator[Part]:
+        before = ""
+        for start, end in sentence_spans(text):
+            sentence = text[start:end]
+            price = SENTENCE_PRICE
+            if before and self.opening.bonds:
+                price += sentence_bond(before, sentence)
+            yield Part(start, end, price)
+            before = sentence
+
+    def _measured(self, here: _Here, parts: Iterator[Part] | list[Part]) -> list[Atom]:
+        """Atoms of parts of one element; a part over the limit is cut by clauses, then by words."""
+        text, index, listed = here.text, here.index, list(parts)
+        prefixes = dict.fromkeys(part.prefix for part in listed if part.prefix)
+        sizes = dict(zip(prefixes, self._count(list(prefixes)), strict=True))
+        counts = self._count([text[part.start : part.end] for part in listed])
         atoms: list[Atom] = []
-        for (start, end, price, prefix, prefix_tokens), tokens in zip(parts, counts, strict=True):
-            room = self.budget - prefix_tokens
-            size = size_of(tokens, end - start)
-            if size <= room:
-                price += _new_place(text, start, end)
-                atoms.append(
-                    Atom(
-                        offset + start,
-                        offset + end,
-                        index,
-                        index,
-                        size,
-                        price,
-                        prefix,
-                        prefix_tokens,
-                    )
-                )
+        for part, tokens in zip(listed, counts, strict=True):
+            above = sizes.get(part.prefix, 0)
+            size = size_of(tokens, part.end - part.start)
+            dear = part.price + _new_place(text, part.start, part.end) if atoms else here.price
+            if size <= self.limit - above:
+                start, end = here.start + part.start, here.start + part.end
+                atoms.append(Atom(start, end, index, index, size, dear, part.prefix, above))
                 continue
-            cuts = cut_by_tokens(text[start:end], room, self.tokenizer)
-            sizes = self._count([text[start + s : start + e] for s, e in cuts])
-            for (s, e), tokens_of_cut in zip(cuts, sizes, strict=True):
-                cut = size_of(tokens_of_cut, e - s)
-                where = offset + start
-                cut_price = price if s == 0 else CUT_PRICE
-                atoms.append(
-                    Atom(where + s, where + e, index, index, cut, cut_price, prefix, prefix_tokens)
-                )
+            for start, end, price in self._cut(text, part, self.limit - above):
+                size = size_of(self._count([text[start:end]])[0], end - start)
+                price = dear if start == part.start else price
+                start, end = here.start + start, here.start + end
+                atoms.append(Atom(start, end, index, index, size, price, part.prefix, above))
         return atoms
+
+    def _cut(self, text: str, part: Part, room: int) -> Iterator[tuple[int, int, float]]:
+        """A sentence or a line that is too long: by clauses where they fit, else by words."""
+        whole = text[part.start : part.end]
+        clauses = clause_spans(whole)
+        counts = self._count([whole[start:end] for start, end in clauses])
+        for (start, end), tokens in zip(clauses, counts, strict=True):
+            at = part.start + start
+            if size_of(tokens, end - start) <= room:
+                yield at, part.start + end, CLAUSE_PRICE
+                continue
+            for s, e in cut_by_tokens(whole[start:end], room, self.tokenizer):
+                yield at + s, at + e, CUT_PRICE if s else CLAUSE_PRICE
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         return [count - self.tokenizer.special_tokens for count in self.tokenizer.count(texts)]
 
 
-def _groups(elements: Sequence[Element], rendered: Rendered) -> Iterator[list[int]]:
-    group: list[int] = []
-    for index, element in enumerate(elements):
-        start, end = rendered.spans[index]
-        if start == end:
-            continue
-        if group and not bonded(elements[group[-1]], element):
-            yield group
-            group = []
-        group.append(index)
-    if group:
-        yield group
-
-
-def _inner_price(before: Element, after: Element, shallowest: int) -> float:
-    """Of a boundary between two elements of one group."""
-    if before.kind is ElementKind.LIST_ITEM and after.kind is ElementKind.LIST_ITEM:
-        return 0.05 + 0.15 * ((after.level or 1) - shallowest)
-    return INSEPARABLE if bonded(before, after) else 0.0
-
-
-def _continuation(element: Element) -> float:
-    """Of a boundary before an element that goes on with what is above it."""
-    return CONTINUATION_PRICE if element.kind in {ElementKind.DEFINITION, *_BLOCKS} else 0.0
-
-
-def _priced(atom: Atom, price: float) -> Atom:
-    return Atom(
-        atom.start,
-        atom.end,
-        atom.first,
-        atom.last,
-        atom.tokens,
-        price,
-        atom.prefix,
-        atom.prefix_tokens,
+def _leads(elements: Sequence[Element], index: int) -> bool:
+    """Whether a paragraph introduces the list, the table or the code after it."""
+    following = elements[index + 1] if index + 1 < len(elements) else None
+    element = elements[index]
+    return (
+        following is not None
+        and element.kind is ElementKind.TEXT
+        and following.kind in _INTRODUCED
+        and bonded(element, following)
     )
 
 
 def _new_place(text: str, start: int, end: int) -> float:
-    """One place in four is cheaper than its neighbours, by what stands there and not by its position."""
+    """A small price by what stands at a place and not by its position: it tells places apart."""
     head = text[start : min(end, start + 64)].encode("utf-8", "surrogatepass")
-    return 0.0 if crc32(head) % 4 == 0 else NEW_PLACE_PRICE
+    return NEW_PLACE_PRICE * crc32(head) / 2**32
 
 
 def _line_spans(text: str) -> list[tuple[int, int]]:
@@ -245,13 +257,3 @@ def _line_spans(text: str) -> list[tuple[int, int]]:
             spans.append((position, position + len(line)))
         position += len(line) + 1
     return spans
-
-
-def _line_price(line: str, *, blank_before: bool) -> float:
-    """Of a boundary before a line of code: little between definitions, more within, most before an end."""
-    indent = len(line) - len(line.lstrip())
-    if line.lstrip().startswith(_CLOSERS):
-        return 1.0
-    if blank_before:
-        return 0.0 if indent == 0 else 0.15
-    return 0.4 + 0.02 * min(indent, 20)

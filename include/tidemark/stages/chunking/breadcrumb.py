@@ -1,6 +1,6 @@
 """The line above a chunk's text when it is embedded: where in which document it stands."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tidemark.ports import Tokenizer
 
@@ -17,6 +17,8 @@ def names_of(title: str, heading_path: Sequence[str]) -> tuple[str, ...]:
 
 
 def _same(one: str, other: str) -> bool:
+    if one == other:
+        return True
     return "".join(filter(str.isalnum, one.casefold())) == "".join(
         filter(str.isalnum, other.casefold())
     )
@@ -37,21 +39,20 @@ def breadcrumb(names: Sequence[str], budget: int, tokenizer: Tokenizer) -> tuple
     return "", 0
 
 
-def _shorter_and_shorter(names: Sequence[str]) -> list[str]:
-    lines = [SEPARATOR.join(names)]
-    kept = list(names)
-    while len(kept) > 2:
-        middle = len(kept) // 2
-        kept = [*kept[:middle], *kept[middle + 1 :]]
-        head = max(len(kept) // 2, 1)
-        lines.append(SEPARATOR.join([*kept[:head], ELLIPSIS, *kept[head:]]))
+def _shorter_and_shorter(names: Sequence[str]) -> Iterator[str]:
+    yield SEPARATOR.join(names)
+    for kept in range(len(names) - 1, 1, -1):
+        head = (
+            kept // 2
+        )  # of an odd number the inner names, which are nearer to the text, keep one more
+        yield SEPARATOR.join([*names[:head], ELLIPSIS, *names[len(names) - kept + head :]])
     ends = [names[0], names[-1]] if len(names) > 1 else [names[0]]
     gap = [ELLIPSIS] if len(names) > 2 else []
     for chars in (120, 60, 30):
         short = [_without_middle(name, chars) for name in ends]
-        lines.append(SEPARATOR.join([*short[:1], *gap, *short[1:]]))
-    lines += [_without_middle(names[-1], chars) for chars in (60, 30, 15)]
-    return lines
+        yield SEPARATOR.join([*short[:1], *gap, *short[1:]])
+    for chars in (60, 30, 15):
+        yield _without_middle(names[-1], chars)
 
 
 def _without_middle(name: str, chars: int) -> str:

@@ -1,17 +1,29 @@
 """Atoms to pieces: where to end one chunk and begin the next.
 
-The cheapest segmentation is found over all of a section's atoms: pieces near the target are cheap, tiny ones
-dear, and each boundary has a price of its own (nothing between paragraphs, much between a term and its
-definition). Prices vary a little with the text at the boundary, so that after an edit the old boundaries are
-found again a few atoms further on.
+Each boundary has a price: by what it parts (nothing between paragraphs, very much between a term and its
+definition), and a little by the text that stands there. ``pack`` always cuts at an anchor, a boundary that is
+cheaper than all others around it. Whether it is depends on nothing further away, so an edit reaches no
+further than the next anchors. Between two of them it finds the cheapest segmentation: pieces near the target
+are cheap, tiny ones dear. ``fill`` takes as many atoms as fit, as size-driven splitters do.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
-INSEPARABLE = 6.0
+INSEPARABLE = 50.0
+"""Above every price of size: parted only where both together are over the limit."""
+BREAK = -8.0
+"""A boundary that is wanted, unless a piece would be tiny."""
+_ANCHOR_REACH = 0.5
+"""How far around an anchor, in parts of the target, no boundary is cheaper. Anchors are as far from each
+other and from the section's ends, so that none makes a tiny piece."""
+_ANCHOR_MOST = 0.9
+"""A boundary over this price parts what belongs together, and is no anchor however dear the others."""
 _PIECE = 0.05
 _TINY = 1.0
+_TINY_AT_BREAKS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +34,7 @@ class Atom:
     first, last: indices of the first and last element in it.
     tokens: of the stretch; tokens may be estimated upwards for very long words.
     price: of a boundary before it.
-    prefix: repeated above a piece that begins here (a table's header), with its tokens.
+    prefix: repeated above a piece that begins here (a table's header, a signature), with its tokens.
     """
 
     start: int
@@ -37,36 +49,94 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """In tokens of a piece's own text: filled up to ``target``, never over ``limit``."""
+    """In tokens of a piece's own text.
+
+    target: filled up to this. limit: never more. least: fewer is tiny.
+    reach: how far over the target a piece may go at the price of 1; four times that at twice as far.
+    """
 
     target: int
     limit: int
     least: int
+    reach: int = 0
+
+
+Packer = Callable[[Sequence[Atom], Sizes], list[tuple[int, int]]]
 
 
 def pack(atoms: Sequence[Atom], sizes: Sizes) -> list[tuple[int, int]]:
     """Half-open ranges of atoms, one a piece. An atom over the limit is a piece of its own."""
-    if not atoms:
+    count = len(atoms)
+    if count == 1:
+        return [(0, 1)]
+    if not count:
         return []
-    if sum(atom.tokens for atom in atoms) + atoms[0].prefix_tokens <= sizes.target:
-        return [(0, len(atoms))]
-    best = [0.0] + [float("inf")] * len(atoms)
-    origin = [0] * (len(atoms) + 1)
-    for end in range(1, len(atoms) + 1):
+    breaks = any(atom.price < 0 for atom in atoms[1:])
+    if not breaks and sum(a.tokens for a in atoms) + atoms[0].prefix_tokens <= sizes.target:
+        return [(0, count)]
+    tiny = _TINY_AT_BREAKS if breaks else _TINY
+    places = [0, *_anchors(atoms, sizes.target * _ANCHOR_REACH), count]
+    return [
+        (first + start, first + end)
+        for first, last in pairwise(places)
+        for start, end in _cheapest(atoms[first:last], sizes, tiny)
+    ]
+
+
+def _anchors(atoms: Sequence[Atom], reach: float) -> list[int]:
+    """The boundaries that are cheaper than all others within ``reach`` tokens of them, in order.
+
+    Of equally cheap ones the first counts.
+    """
+    places = [0, *accumulate(atom.tokens for atom in atoms)]
+    found: list[int] = []
+    # Of the boundaries within reach behind the current one, those that none after them undercuts.
+    rising: deque[int] = deque()
+    for index in range(1, len(atoms)):
+        place, price = places[index], atoms[index].price
+        if price > _ANCHOR_MOST:
+            continue
+        while rising and place - places[rising[0]] > reach:
+            rising.popleft()
+        while rising and atoms[rising[-1]].price > price:
+            rising.pop()
+        if not rising:
+            if found and place - places[found[-1]] <= reach:
+                found.pop()  # it was the cheapest up to here
+            if reach <= place <= places[-1] - reach:
+                found.append(index)
+        rising.append(index)
+    return found
+
+
+def _cheapest(atoms: Sequence[Atom], sizes: Sizes, tiny: float) -> list[tuple[int, int]]:
+    count = len(atoms)
+    target, limit, least = sizes.target, sizes.limit, sizes.least
+    reach = max(sizes.reach or limit - target, 1)
+    best = [0.0] + [float("inf")] * count
+    origin = [0] * (count + 1)
+    for end in range(1, count + 1):
         body = 0
         for start in range(end - 1, -1, -1):
             atom = atoms[start]
             body += atom.tokens
-            if body > sizes.limit and start < end - 1:
+            if body > limit and start < end - 1:
                 break
             total = body + atom.prefix_tokens
-            if total > sizes.limit and start < end - 1:
+            if total > limit and start < end - 1:
                 continue
-            price = best[start] + _price(total, sizes) + (atom.price if start else 0.0)
+            off = (target - total) / target if total <= target else (total - target) / reach
+            price = best[start] + _PIECE + off * off + (atom.price if start else 0.0)
+            if total < least:
+                price += tiny
             if price < best[end]:
                 best[end], origin[end] = price, start
+    return _ranges(origin)
+
+
+def _ranges(origin: Sequence[int]) -> list[tuple[int, int]]:
     pieces: list[tuple[int, int]] = []
-    end = len(atoms)
+    end = len(origin) - 1
     while end > 0:
         pieces.append((origin[end], end))
         end = origin[end]
@@ -74,9 +144,20 @@ def pack(atoms: Sequence[Atom], sizes: Sizes) -> list[tuple[int, int]]:
     return pieces
 
 
-def _price(tokens: int, sizes: Sizes) -> float:
-    if tokens <= sizes.target:
-        short = (sizes.target - tokens) / max(sizes.target, 1)
-        return _PIECE + short * short + (_TINY if tokens < sizes.least else 0.0)
-    over = (tokens - sizes.target) / max(sizes.limit - sizes.target, 1)
-    return _PIECE + over * over
+def fill(atoms: Sequence[Atom], sizes: Sizes) -> list[tuple[int, int]]:
+    """Half-open ranges of atoms, each as many as the target holds, a tiny rest joined where that fits."""
+    pieces: list[tuple[int, int]] = []
+    start, total = 0, 0
+    for index, atom in enumerate(atoms):
+        if index > start and total + atom.tokens > sizes.target:
+            pieces.append((start, index))
+            start, total = index, 0
+        total += atom.tokens + (atom.prefix_tokens if index == start else 0)
+    if start < len(atoms):
+        pieces.append((start, len(atoms)))
+    if len(pieces) > 1 and total < sizes.least:
+        before = pieces[-2][0]
+        size = sum(a.tokens for a in atoms[before:]) + atoms[before].prefix_tokens
+        if size <= sizes.limit:
+            pieces[-2:] = [(before, len(atoms))]
+    return pieces

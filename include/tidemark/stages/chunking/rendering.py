@@ -1,13 +1,15 @@
-"""A section's elements as one readable text, and where in it each element stands."""
+"""A section's elements as one readable text, and where in it each element stands.
 
-import re
+Only white space is added: what a chunk cites is what the document says, no bullet and no bar more.
+"""
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidemark.domain.model import Element, ElementKind
 
 INDENT = "  "
-_NUMBERED = re.compile(r"(?:\(?(?:\d{1,4}|[A-Za-z]|[ivxIVX]{1,5})[.)]|[-*•‣◦–—])\s")
+_ENTRY = frozenset({ElementKind.TERM, ElementKind.DEFINITION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +44,24 @@ def render(elements: Sequence[Element]) -> Rendered:
 
 
 def render_element(element: Element) -> str:
-    """One element as text; a list item gets its bullet unless it has a number of its own."""
+    """One element as text: code verbatim, a table's empty corner kept, a nested list item indented."""
     if element.kind is ElementKind.CODE:
         lines = element.text.rstrip().split("\n")
         while lines and not lines[0].strip():
             lines.pop(0)
         return "\n".join(lines)
+    if element.kind is ElementKind.TABLE:
+        return element.text.strip("\n ").rstrip()
     text = element.text.strip()
     if element.kind is not ElementKind.LIST_ITEM or not text:
         return text
-    bullet = "" if _NUMBERED.match(text) else "- "
-    return INDENT * (max(element.level or 1, 1) - 1) + bullet + text
+    return INDENT * (max(element.level or 1, 1) - 1) + text
 
 
 def separator(before: Element, after: Element) -> str:
     """What stands between two neighbouring elements."""
     same_list = before.kind is ElementKind.LIST_ITEM and after.kind is ElementKind.LIST_ITEM
-    same_entry = before.kind is ElementKind.TERM and after.kind in {
-        ElementKind.TERM,
-        ElementKind.DEFINITION,
-    }
+    same_entry = before.kind in _ENTRY and after.kind is ElementKind.DEFINITION
+    same_entry = same_entry or (before.kind is ElementKind.TERM and after.kind is ElementKind.TERM)
     captioned = before.kind is ElementKind.CAPTION and after.kind is not ElementKind.CAPTION
     return "\n" if same_list or same_entry or captioned else "\n\n"

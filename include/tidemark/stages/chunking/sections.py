@@ -1,93 +1,74 @@
 """Elements to the tree of sections: a fold over the elements with a stack of open headings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from uuid import UUID
+from dataclasses import dataclass, field
 
-from tidemark.domain.identity import Occurrences, section_id
-from tidemark.domain.model import Element, ElementKind, PartitionedDocument, Section
+from tidemark.domain.model import Element, ElementKind
 from tidemark.stages.chunking.rendering import Rendered, render
 
 DEEPEST_LEVEL = 6
 
 
-@dataclass(frozen=True, slots=True)
-class SectionBody:
-    """A section with what it was made of.
-
-    elements: its body in document order, without its heading.
-    rendered: the body as ``section.text``, with the place of each element in it.
-    """
-
-    section: Section
-    elements: tuple[Element, ...]
-    rendered: Rendered
-
-
 @dataclass(slots=True)
-class _Open:
-    """A heading with the body that was read under it so far."""
+class Node:
+    """A heading with the body that stands under it, before its first sub-heading.
+
+    path: the headings above it and its own, outermost first.
+    parent: index of the node whose heading is above this one's.
+    elements: the body in document order, without the heading.
+    rendered: the body as text.
+    end: index past its last descendant: nodes are in document order, so a sub-tree is a range.
+    """
 
     heading: Element | None
     path: tuple[str, ...]
-    parent: "_Open | None"
-    body: list[Element]
+    parent: int | None
+    elements: list[Element] = field(default_factory=list)
+    rendered: Rendered = Rendered("", ())
+    end: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.path[-1] if self.path else ""
 
 
-def build_sections(document_id: UUID, document: PartitionedDocument) -> tuple[SectionBody, ...]:
-    """Fold a document's elements into its sections, in document order.
+def fold(elements: Sequence[Element]) -> list[Node]:
+    """The nodes of a document, in document order.
 
     A heading closes every open heading of its own level or deeper, so levels may skip, repeat and return.
-    Text before the first heading makes a section with the path (). A heading without a body is a section
-    with an empty text.
+    Text before the first heading makes a node with the path (). A heading without a body is a node too.
     """
-    return _identify(document_id, _fold(document.elements))
-
-
-def _fold(elements: Sequence[Element]) -> list[_Open]:
-    front = _Open(None, (), None, [])
-    sections = [front]
-    stack: list[tuple[int, _Open]] = []
+    front = Node(None, (), None)
+    nodes = [front]
+    stack: list[tuple[int, int]] = []  # level, index
     for element in elements:
         if element.kind is not ElementKind.TITLE:
-            sections[-1].body.append(element)
+            nodes[-1].elements.append(element)
             continue
         name = " ".join(element.text.split())
         if not name:
             continue
         level = min(max(element.level or 1, 1), DEEPEST_LEVEL)
         while stack and stack[-1][0] >= level:
-            stack.pop()
+            nodes[stack.pop()[1]].end = len(nodes)
         parent = stack[-1][1] if stack else None
-        opened = _Open(element, (*(parent.path if parent else ()), name), parent, [])
-        stack.append((level, opened))
-        sections.append(opened)
-    return sections if front.body else sections[1:]
+        above = nodes[parent].path if parent is not None else ()
+        stack.append((level, len(nodes)))
+        nodes.append(Node(element, (*above, name), parent))
+    for _, index in stack:
+        nodes[index].end = len(nodes)
+    front.end = 1
+    if not front.elements:
+        nodes.pop(0)
+        for node in nodes:
+            node.end -= 1
+            node.parent = node.parent - 1 if node.parent is not None else None
+    for node in nodes:
+        node.rendered = render(node.elements)
+    return nodes
 
 
-def _identify(document_id: UUID, opened: Sequence[_Open]) -> tuple[SectionBody, ...]:
-    occurrences = Occurrences()
-    ids: dict[int, UUID] = {}
-    bodies: list[SectionBody] = []
-    for ordinal, part in enumerate(opened):
-        identifier = section_id(document_id, part.path, occurrences.next(part.path))
-        ids[id(part)] = identifier
-        rendered = render(part.body)
-        pages = [
-            element.page_number
-            for element in (part.heading, *part.body)
-            if element is not None and element.page_number is not None
-        ]
-        section = Section(
-            section_id=identifier,
-            document_id=document_id,
-            parent_section_id=ids[id(part.parent)] if part.parent else None,
-            heading_path=part.path,
-            ordinal=ordinal,
-            text=rendered.text,
-            page_number=min(pages, default=None),
-            page_end=max(pages, default=None),
-            anchor=part.heading.anchor if part.heading else None,
-        )
-        bodies.append(SectionBody(section, tuple(part.body), rendered))
-    return tuple(bodies)
+def as_one(elements: Sequence[Element]) -> list[Node]:
+    """The whole document as the body of one node, its headings among the text."""
+    body = [element for element in elements if element.text.strip()]
+    return [Node(None, (), None, body, render(body), 1)] if body else []

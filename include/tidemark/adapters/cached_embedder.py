@@ -1,0 +1,97 @@
+"""An embedder that remembers: sentences embedded to find where meaning parts come back at every edit.
+
+A SQLite file beside the other state, shared by processes. It is a cache: when it cannot be used, the texts
+are embedded again and nothing else happens.
+"""
+
+import sqlite3
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from hashlib import blake2b
+from pathlib import Path
+
+from tidemark.ports import Embedder
+
+_AT_ONCE = 500
+_WAIT = 30.0
+
+
+class CachedEmbedder:
+    """Wraps an embedder.
+
+    path: of the cache's file; its folder is made when missing.
+    most: vectors kept; the oldest go first. 384 dimensions are 1.5 kB each.
+    """
+
+    def __init__(self, embedder: Embedder, path: Path, most: int = 500_000) -> None:
+        self._embedder = embedder
+        self._path = path
+        self._most = most
+
+    @property
+    def fingerprint(self) -> str:
+        return self._embedder.fingerprint
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        """One vector a text, in order; only those not met before are embedded."""
+        keys = [self._key(text) for text in texts]
+        known = self._read(set(keys))
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if missing:
+            vectors = self._embedder.embed(list(missing.values()))
+            new = dict(zip(missing, vectors, strict=True))
+            self._write(new)
+            known |= new
+        return [known[key] for key in keys]
+
+    def _key(self, text: str) -> bytes:
+        hashed = blake2b(self.fingerprint.encode(), digest_size=16)
+        hashed.update(text.encode("utf-8", "surrogatepass"))
+        return hashed.digest()
+
+    def _read(self, keys: set[bytes]) -> dict[bytes, tuple[float, ...]]:
+        found: dict[bytes, tuple[float, ...]] = {}
+        ordered = sorted(keys)
+        try:
+            with self._open() as cache:
+                for first in range(0, len(ordered), _AT_ONCE):
+                    part = ordered[first : first + _AT_ONCE]
+                    marks = ",".join("?" * len(part))
+                    rows = cache.execute(
+                        f"select key, vector from vectors where key in ({marks})",  # noqa: S608 - marks alone
+                        part,
+                    )
+                    found.update((key, tuple(array("f", vector))) for key, vector in rows)
+        except (sqlite3.Error, OSError):
+            return {}  # a cache that is away costs time and nothing else
+        size = self.dimension
+        return {key: vector for key, vector in found.items() if len(vector) == size}
+
+    def _write(self, vectors: dict[bytes, tuple[float, ...]]) -> None:
+        try:
+            with self._open() as cache, cache:
+                cache.executemany(
+                    "insert or replace into vectors (key, vector) values (?, ?)",
+                    [(key, array("f", vector).tobytes()) for key, vector in vectors.items()],
+                )
+                cache.execute(
+                    "delete from vectors where number <= (select max(number) from vectors) - ?",
+                    [self._most],
+                )
+        except (sqlite3.Error, OSError):
+            return  # as above
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(self._path, timeout=_WAIT)) as cache:
+            cache.execute(
+                "create table if not exists vectors"
+                " (number integer primary key autoincrement, key blob unique, vector blob)"
+            )
+            yield cache

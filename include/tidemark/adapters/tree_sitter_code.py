@@ -1,0 +1,265 @@
+"""Definitions in program code by tree-sitter, with the grammars that its wheels carry: nothing is fetched.
+
+Known without importing tree-sitter: the fingerprint.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from tidemark.adapters.tree_sitter_grammars import (
+    BODY_FIELDS,
+    BODY_TYPES,
+    GRAMMARS,
+    NAME_FIELDS,
+    NAME_TYPES,
+    Grammar,
+    Shape,
+)
+from tidemark.adapters.tree_sitter_parsing import parse
+from tidemark.domain.errors import PermanentError
+from tidemark.domain.hashing import fingerprint
+from tidemark.domain.model import Definition
+
+PARSER_VERSION = 1
+"""Ours. Raise it with any change that alters definitions: all code is then chunked again."""
+
+_CONTINUING = bytes(range(0x80, 0xC0))
+"""In UTF-8, the bytes of a character after its first."""
+_NAME_CHARS = 120
+_INDENT = 200
+_KINDS = ("class", "function", "type", "block")
+_DECLARATOR = re.compile(r"(?:[\w:~$.]|<[^<>()\n]*>)+(?=\s*\()")
+_WORDS = re.compile(r"(?:\A|\n)[ \t]*([A-Za-z_][\w \t]*[ \t])\Z")
+
+_Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a query found; all offsets in bytes, then in characters."""
+
+    kind: str
+    start: int
+    end: int
+    body: int
+    name: _Span | None
+
+
+class TreeSitterCodeParser:
+    """A ``CodeParser`` for the languages of ``GRAMMARS``."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of tree-sitter, the grammars, and our own version."""
+        packages = {"tree-sitter", *(g.module.replace("_", "-") for g in GRAMMARS.values())}
+        return fingerprint(
+            "code",
+            {"version": PARSER_VERSION, "libraries": {p: _version(p) for p in sorted(packages)}},
+        )
+
+    def definitions(self, code: str, syntax: str) -> list[Definition]:
+        """Definitions and units in order (``CodeParser.definitions``)."""
+        data = code.encode("utf-8", "surrogatepass")
+        if syntax not in GRAMMARS:
+            return []
+        found, attached = _search(data, syntax)
+        if not code.isascii():
+            place = _characters(data, found, attached)
+            found = [_placed(one, place) for one in found]
+            attached = [(place[start], place[end]) for start, end in attached]
+        return _ordered(code, found, _Attached(code, attached))
+
+
+class _Attached:
+    """Comments and decorators, by where they begin and by where they end."""
+
+    def __init__(self, code: str, spans: Iterable[_Span]) -> None:
+        self._code = code
+        self._begins: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        for start, end in spans:
+            trimmed = end  # the grammar of Rust counts the line's end to its comments
+            while trimmed > start and code[trimmed - 1] in "\r\n":
+                trimmed -= 1
+            self._begins[start] = trimmed
+            self._ends[trimmed] = start
+
+    def head(self, start: int, end: int) -> int:
+        """Where the declaration that starts with decorators at ``start`` begins itself."""
+        while start in self._begins and self._begins[start] < end:
+            start = self._begins[start]
+            while start < end and self._code[start].isspace():
+                start += 1
+        return start
+
+    def start(self, start: int) -> int:
+        """Where what is directly above ``start``, and goes with it, begins."""
+        code = self._code
+        line = _line_of(code, start)
+        while line:  # neither None nor the first
+            above = line - 1
+            while above > 0 and code[above - 1] in " \t\r":
+                above -= 1
+            begin = self._ends.get(above)
+            line = _line_of(code, begin) if begin is not None else None
+            if begin is None or line is None:
+                return start
+            start = begin
+        return start
+
+
+def _search(data: bytes, syntax: str) -> tuple[list[_Found], list[_Span]]:
+    """Definitions and units, and what is attached to definitions; ([], []) when the bound is reached."""
+    tree = parse(data, syntax)
+    if tree is None:
+        return [], []
+    grammar = GRAMMARS[syntax]
+    line_ends = [match.start() for match in re.finditer(b"\n", data)]
+    found: list[_Found] = []
+    attached: list[_Span] = []
+    # Not a query of its own making: that takes five times as long, and squares with the length of an error.
+    pending = [tree.root_node]
+    while pending:
+        node = pending.pop()
+        name = node.type
+        start, end = node.byte_range
+        if name in grammar.attached:
+            attached.append((start, end))
+        ending = bisect_left(line_ends, start)
+        many_lines = ending < len(line_ends) and line_ends[ending] < end
+        shaped = _shaped(node, grammar, many_lines=many_lines) if name in grammar.shapes else None
+        if shaped is not None:
+            found.append(shaped)
+        elif many_lines and name in grammar.units:
+            found.append(_Found("unit", start, end, end, None))
+        # What is within one line parts nothing.
+        if many_lines:
+            pending.extend(node.named_children)
+    return found, attached
+
+
+def _shaped(node: Any, grammar: Grammar, *, many_lines: bool) -> _Found | None:
+    """The definition that a node is, None when its shape is not that of one."""
+    for shape in grammar.shapes[node.type]:
+        if shape.steps and not many_lines:
+            continue  # ``const f = x => x`` is a statement like any other, and there are many
+        path = _path(node, shape)
+        body = _part(path[-1], BODY_FIELDS, BODY_TYPES) if path else None
+        if path and (body is not None or shape.bare):
+            name = next(filter(None, (_part(p, NAME_FIELDS, NAME_TYPES) for p in path)), None)
+            start, end = node.byte_range
+            return _Found(
+                shape.kind,
+                start,
+                end,
+                body.start_byte if body is not None else end,
+                name.byte_range if name is not None else None,
+            )
+    return None
+
+
+def _path(node: Any, shape: Shape) -> list[Any]:
+    """The nodes from a definition's own to the one with its body; [] when it is not of this shape."""
+    path = [node]
+    for types in shape.steps:
+        child = next((c for c in path[-1].named_children if c.type in types), None)
+        if child is None:
+            return []
+        path.append(child)
+    return path
+
+
+def _part(node: Any, fields: Iterable[str], types: frozenset[str]) -> Any:
+    for name in fields:
+        child = node.child_by_field_name(name)
+        if child is not None:
+            return child
+    return next((c for c in node.named_children if c.type in types), None) if types else None
+
+
+def _characters(data: bytes, found: Iterable[_Found], attached: Iterable[_Span]) -> dict[int, int]:
+    """The character offset of each byte offset that is in use, counted in one pass."""
+    wanted = {offset for span in attached for offset in span}
+    for one in found:
+        wanted.update((one.start, one.end, one.body, *(one.name or ())))
+    place: dict[int, int] = {}
+    last = characters = 0
+    for offset in sorted(wanted):
+        # An offset within a character, which only broken input has, counts as the one after it.
+        characters += len(data[last:offset].translate(None, _CONTINUING))
+        place[offset] = characters
+        last = offset
+    return place
+
+
+def _placed(one: _Found, place: dict[int, int]) -> _Found:
+    name = (place[one.name[0]], place[one.name[1]]) if one.name else None
+    return _Found(one.kind, place[one.start], place[one.end], place[one.body], name)
+
+
+def _ordered(code: str, found: Iterable[_Found], attached: _Attached) -> list[Definition]:
+    """In order, each once, with levels."""
+    definitions: dict[int | _Span, Definition] = {}
+    bodies: dict[int, _Span] = {}
+    for one in sorted(found, key=lambda f: (f.start, -f.end, f.kind == "unit")):
+        span = (one.start, one.end)
+        # A template and the class in it, a typedef and its struct: one definition, the wider one.
+        if span in definitions or (one.kind != "unit" and one.body in bodies):
+            continue
+        if one.kind == "unit":
+            definitions[span] = Definition(*span, 0, "", "unit", one.end, one.start)
+            continue
+        if one.body < one.end:
+            bodies[one.body] = span
+        head = attached.head(_led(code, one.start), one.end)
+        start = attached.start(min(head, one.start))
+        name = _name(code[slice(*one.name)][:_NAME_CHARS]) if one.name else ""
+        definitions[span] = Definition(start, one.end, 0, name, one.kind, one.body, head)
+    return list(_levelled(sorted(definitions.values(), key=lambda d: (d.start, -d.end))))
+
+
+def _levelled(ordered: Iterable[Definition]) -> Iterator[Definition]:
+    open_ends: list[int] = []
+    for one in ordered:
+        while open_ends and open_ends[-1] <= one.start:
+            open_ends.pop()
+        yield replace(one, level=len(open_ends))
+        if one.kind != "unit":
+            open_ends.append(one.end)
+
+
+def _line_of(code: str, offset: int) -> int | None:
+    """Where the line begins of which ``offset`` is the first thing; None when something is before it."""
+    before = code[max(0, offset - _INDENT) : offset]
+    indent = before[before.rfind("\n") + 1 :]
+    if indent.strip() or len(indent) == _INDENT:
+        return None
+    return offset - len(indent)
+
+
+def _led(code: str, start: int) -> int:
+    """Where a declaration begins whose node begins after words like ``export default``."""
+    before = code[max(0, start - _INDENT) : start]
+    led = _WORDS.search(before)
+    return start - len(led[1]) if led else start
+
+
+def _name(text: str) -> str:
+    """A name as written; of a C declarator (``*find(int key)``) the name in it."""
+    declared = _DECLARATOR.search(text)
+    return declared[0] if declared else " ".join(text.split())
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError as error:
+        raise PermanentError(
+            f"The package {package} is not installed.",
+            "Run the project's set-up again (make setup).",
+        ) from error

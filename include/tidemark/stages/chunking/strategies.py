@@ -1,0 +1,193 @@
+"""The strategies of a profile: what is opened, which boundaries are wanted, how pieces are filled.
+
+strategy                opened into                     boundaries                          filled
+----------------------  ------------------------------  ----------------------------------  ---------
+by_title, markdown      long prose into sentences,      dear within what belongs together   best fit
+                        tables and code over the limit
+paragraph               only over the limit             between all that is not bonded      best fit
+semantic                sentences                       where neighbours' meanings part     best fit
+faq                     only over the limit             before each question                best fit
+contract                only over the limit             before each numbered clause         best fit
+table                   rows                            between rows                        best fit
+code                    definitions, else statements    between definitions                 best fit
+whole                   nothing, while all of it fits   none                                best fit
+recursive               what is over the target         any                                 greedy
+sentence                sentences                       any                                 greedy
+fixed                   words                           any                                 greedy
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from tidemark.domain.errors import ConfigurationError
+from tidemark.domain.model import Element, ElementKind
+from tidemark.domain.profile import STRATEGIES, Profile
+from tidemark.ports import CodeParser, Embedder, Tokenizer
+from tidemark.stages.chunking import phrases
+from tidemark.stages.chunking.atoms import Opening, Splitter
+from tidemark.stages.chunking.bonds import is_question
+from tidemark.stages.chunking.cuts import cut_by_tokens
+from tidemark.stages.chunking.packing import BREAK, INSEPARABLE, Atom, Packer, Sizes, fill, pack
+from tidemark.stages.chunking.rendering import Rendered
+from tidemark.stages.chunking.semantic import meaning_breaks
+
+REACH = 0.6
+"""A piece of prose may go this share over the target at the price of 1."""
+_GREEDY = frozenset({"recursive", "sentence", "fixed"})
+_WITHOUT_BONDS = _GREEDY | {"semantic"}
+_FREE = frozenset({"fixed", "sentence", "recursive"})
+"""Strategies whose overlap reaches over paragraphs: to them a section is one run of text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Tokens that a piece's own text may have: about ``target``, never more than ``limit``."""
+
+    target: int
+    limit: int
+    least: int
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """One profile's way of cutting a section."""
+
+    profile: Profile
+    tokenizer: Tokenizer
+    code: CodeParser | None = None
+    embedder: Embedder | None = None
+
+    def __post_init__(self) -> None:
+        if self.profile.strategy not in STRATEGIES:
+            raise ConfigurationError(
+                f"Profile {self.profile.name} asks for the strategy {self.profile.strategy!r}.",
+                f"Use one of: {', '.join(sorted(STRATEGIES))}.",
+            )
+        if self.profile.strategy == "semantic" and self.embedder is None:
+            raise ConfigurationError(
+                f"Profile {self.profile.name} cuts by meaning, which needs an embedding model.",
+                "Give the chunking an embedder, or use another strategy.",
+            )
+
+    @property
+    def overlaps_paragraphs(self) -> bool:
+        return self.profile.strategy in _FREE
+
+    def atoms(
+        self,
+        elements: Sequence[Element],
+        rendered: Rendered,
+        tokens: Sequence[int],
+        room: Room,
+    ) -> list[Atom]:
+        """The atoms of one section; ``tokens`` are those of each element."""
+        if self.profile.strategy == "fixed":
+            return self._windows(rendered, room)
+        splitter = Splitter(self.tokenizer, room.limit, self._opening(room), self.code)
+        atoms = splitter.atoms(elements, rendered, tokens)
+        reprice = _REPRICED.get(self.profile.strategy)
+        if reprice is not None:
+            return reprice(atoms, elements, rendered)
+        if self.embedder is not None and self.profile.strategy == "semantic":
+            return meaning_breaks(atoms, rendered.text, self.profile, room.limit, self.embedder)
+        return atoms
+
+    def pieces(self, atoms: Sequence[Atom], room: Room) -> list[tuple[int, int]]:
+        """Half-open ranges of atoms."""
+        packer: Packer = fill if self.profile.strategy in _GREEDY else pack
+        reach = max(int(room.target * REACH), 1)
+        if self.profile.strategy in {"paragraph", "faq", "contract"}:
+            reach = max(room.limit - room.target, 1)
+        return packer(atoms, Sizes(room.target, room.limit, room.least, reach))
+
+    def _opening(self, room: Room) -> Opening:
+        limit, target = room.limit, room.target
+        over = min(int(target * (1 + REACH)), limit)
+        strategy = self.profile.strategy
+        bonds = strategy not in _WITHOUT_BONDS
+        if strategy in {"semantic", "sentence"}:
+            return Opening(0, limit, limit, bonds)
+        if strategy in {"paragraph", "faq", "contract", "whole"}:
+            return Opening(limit, limit, limit, bonds)
+        if strategy == "recursive":
+            return Opening(target, target, target, bonds)
+        if strategy == "table":
+            return Opening(over, target, limit, bonds)
+        if strategy == "code":
+            return Opening(over, limit, target, bonds, definitions=True)
+        return Opening(over, limit, limit, bonds)
+
+    def _windows(self, rendered: Rendered, room: Room) -> list[Atom]:
+        """Windows of equal size over a section's whole text, whatever stands there."""
+        cuts = cut_by_tokens(rendered.text, room.target, self.tokenizer)
+        counts = self.tokenizer.count([rendered.text[start:end] for start, end in cuts])
+        atoms: list[Atom] = []
+        for (start, end), tokens in zip(cuts, counts, strict=True):
+            inside = [
+                index
+                for index, (first, last) in enumerate(rendered.spans)
+                if first < end and last > start
+            ]
+            own = tokens - self.tokenizer.special_tokens
+            atoms.append(Atom(start, end, inside[0], inside[-1], own))
+        return atoms
+
+
+def _paragraphs(
+    atoms: Sequence[Atom], elements: Sequence[Element], _rendered: Rendered
+) -> list[Atom]:
+    """A boundary is wanted before each element that nothing binds to the one before it."""
+    repriced: list[Atom] = list(atoms[:1])
+    for before, atom in pairwise(atoms):
+        within = before.last == atom.first
+        listed = elements[atom.first].kind is ElementKind.LIST_ITEM
+        loose = not within and not listed and atom.price < 1.0
+        repriced.append(replace(atom, price=BREAK) if loose else atom)
+    return repriced
+
+
+def _questions(
+    atoms: Sequence[Atom], elements: Sequence[Element], rendered: Rendered
+) -> list[Atom]:
+    """A boundary is wanted before each question, and none within its answer while it fits."""
+    repriced: list[Atom] = list(atoms[:1])
+    asked = bool(atoms) and _asks(elements[atoms[0].first], rendered, atoms[0])
+    for before, atom in pairwise(atoms):
+        asks = atom.first != before.last and _asks(elements[atom.first], rendered, atom)
+        if asks and not _asks(elements[before.last], rendered, before):
+            repriced.append(replace(atom, price=BREAK))
+        else:
+            repriced.append(replace(atom, price=max(atom.price, INSEPARABLE if asked else 0.0)))
+        asked = asked or asks
+    return repriced
+
+
+def _asks(element: Element, rendered: Rendered, atom: Atom) -> bool:
+    return element.kind is not ElementKind.CODE and is_question(
+        rendered.text[atom.start : atom.end]
+    )
+
+
+def _clauses(atoms: Sequence[Atom], elements: Sequence[Element], rendered: Rendered) -> list[Atom]:
+    """A boundary is wanted before each numbered clause; its lettered items stay with it while they fit."""
+    repriced: list[Atom] = list(atoms[:1])
+    for before, atom in pairwise(atoms):
+        new = atom.first != before.last
+        number = (
+            phrases.CLAUSE_BEGIN.match(rendered.text[atom.start : atom.start + 40]) if new else None
+        )
+        if number and number.group("main"):
+            repriced.append(replace(atom, price=BREAK))
+        elif number:
+            repriced.append(replace(atom, price=min(max(atom.price, 0.4), INSEPARABLE)))
+        else:
+            repriced.append(replace(atom, price=atom.price + 0.6))
+    return repriced
+
+
+_REPRICED: dict[str, Callable[[Sequence[Atom], Sequence[Element], Rendered], list[Atom]]] = {
+    "paragraph": _paragraphs,
+    "faq": _questions,
+    "contract": _clauses,
+}

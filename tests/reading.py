@@ -23,7 +23,8 @@ def read(path: Path) -> PartitionedDocument:
 
     Its URI is made of its name alone, so that nothing depends on where the checkout lies.
     """
-    media_type = media_type_of_suffix(path.suffix) or "text/plain"
+    media_type = media_type_of_suffix(path.suffix)
+    assert media_type is not None, f"{path.name}: no format is known by this suffix"
     uri = f"file:///documents/{path.name}"
     return _partitioner().partition(
         RawDocument(uri, path.read_bytes(), media_type, None, FETCHED_AT)

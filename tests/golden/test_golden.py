@@ -13,6 +13,7 @@ import pytest
 from golden.form import form
 from reading import GOLDEN_DOCUMENTS, read
 from tidemark.adapters.hash_embedder import WordTokenizer
+from tidemark.adapters.tree_sitter_code import TreeSitterCodeParser
 from tidemark.domain.model import ChunkedDocument, PartitionedDocument
 from tidemark.domain.profile import Profile
 from tidemark.stages.chunk import chunk_document
@@ -52,7 +53,7 @@ def profile_of(name: str) -> Profile:
 
 def chunk(document: PartitionedDocument, profile: Profile) -> ChunkedDocument:
     """The one call of the code under test."""
-    return chunk_document(DOCUMENT, document, profile, TOKENIZER)
+    return chunk_document(DOCUMENT, document, profile, TOKENIZER, TreeSitterCodeParser())
 
 
 def made(name: str) -> str:

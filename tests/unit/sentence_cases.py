@@ -226,3 +226,20 @@ _spaced("He came late, unexp. but welcome.", "All cheered.")
 # What has no sentence end of its own.
 _spaced("one two three")
 _spaced("The end")
+
+# Abbreviations of German notices and laws.
+_spaced(
+    "Fahrzeuge über 3,5 t zul. Gesamtmasse sind ausgeschlossen.",
+    "Es gilt Art. 5 Nr. 2 der Satzung.",
+)
+_spaced(
+    "Die Bearbeitung dauert ca. zwei Wochen, in der Ferienzeit ggf. Monate.", "Bitte warten Sie."
+)
+_spaced("Pflegedienste, Betriebe usw. erhalten drei Bescheinigungen.", "Andere nicht.")
+_spaced("Das gilt nach § 3 Abs. 2 der Satzung.", "Mehr steht in Abs. 3.")
+_spaced("Bürgeramt Mitte, Rathausstr. 1, 2. Stock, Zi. B 14.", "Geöffnet ist von 8 bis 12 Uhr.")
+_spaced("Nennen Sie die Gesch. Nr. 14 und die lfd. Nummer.", "Danke.")
+_spaced("Der stellv. Leiter und das zust. Amt helfen.", "Auch der Vors. Richter.")
+_spaced("Die gesetzl. Frist und die versch. Gebühren stehen in Anl. 3.", "Sie sind neu.")
+_spaced("Er hält am Bhf. Nord.", "Dort steigt sie aus.")
+_spaced("Laut BGBl. I S. 1234 i. V. m. Satz 2 gilt das.", "Das ist neu.")

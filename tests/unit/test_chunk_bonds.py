@@ -6,6 +6,7 @@ from tidemark.domain.model import Element, ElementKind
 from tidemark.stages.chunking.bonds import (
     bond_price,
     bonded,
+    caption_of,
     continues,
     is_question,
     question_runs,
@@ -65,6 +66,31 @@ LONG = "The harbour office keeps the gauge in order and reads it once a day. " *
         (Element(TEXT, LONG), Element(TEXT, "Das gilt nicht für Gäste.")),
         (Element(TEXT, LONG), Element(TEXT, "Cela ne s'applique pas aux hôtes.")),
         (Element(TEXT, LONG), Element(TEXT, "Salvo que se indique otra cosa.")),
+        (
+            Element(ITEM, "(c) the fairway.", 1),
+            Element(TEXT, "The last condition does not apply in May."),
+        ),
+        (Element(ITEM, "(a) any boat", 1), Element(ITEM, "(b) unless told otherwise", 1)),
+        (Element(TABLE, "Place | Days"), Element(TEXT, "This does not apply to guests.")),
+        (Element(CODE, "x = 1"), Element(TEXT, "Except on Windows, where y is set.")),
+        (Element(DEFINITION, "The level of the sea."), Element(DEFINITION, "A date.")),
+        (Element(TERM, "Datum"), Element(TERM, "Chart datum")),
+        (Element(TABLE, "Place | Depth"), Element(TEXT, "Table: Depths by place")),
+        (Element(TABLE, "Place | Depth"), Element(CAPTION, "Depths by place, in metres.")),
+        (Element(TEXT, LONG), Element(CAPTION, "Figure 1: The lid, with four screws")),
+        (Element(ITEM, "turn it", 1), Element(CAPTION, "The lid as it is seen from above.")),
+        (Element(CAPTION, "Warning"), Element(TEXT, LONG)),
+        (Element(CAPTION, "Before you begin"), Element(TEXT, LONG)),
+        (Element(CAPTION, "Did you know?"), Element(TEXT, LONG)),
+        (Element(TEXT, LONG), Element(TEXT, "ยกเว้นวันหยุดราชการ")),
+        (Element(TEXT, LONG), Element(TEXT, "ただし、祝日は除く。")),
+        (Element(TEXT, LONG), Element(TEXT, "本条不适用于数字商品。")),
+        (Element(TEXT, LONG), Element(TEXT, "다만, 휴일은 예외로 한다.")),
+        (Element(TEXT, LONG), Element(TEXT, "باستثناء أيام العطل.")),
+        (Element(TEXT, LONG), Element(TEXT, "यह नियम लागू नहीं होता।")),
+        (Element(TEXT, LONG), Element(TEXT, "Это правило не распространяется на гостей.")),
+        (Element(TEXT, LONG), Element(TEXT, "Nie dotyczy to gości.")),
+        (Element(TEXT, LONG), Element(TEXT, "Diese Regel gilt nicht für Gäste.")),
     ],
 )
 def test_these_are_not_parted_while_both_fit(before: Element, after: Element) -> None:
@@ -84,6 +110,10 @@ def test_these_are_not_parted_while_both_fit(before: Element, after: Element) ->
         (Element(TABLE, "a | b"), Element(CAPTION, "Note")),
         (Element(CODE, "x = 1"), Element(TEXT, "Listing all of them takes long.")),
         (Element(TEXT, "May I fish?"), Element(TEXT, "May I dive?")),
+        (Element(CAPTION, "Figure 1: The lid with its screws"), Element(TEXT, LONG)),
+        (Element(CAPTION, "The lid as it is seen from above."), Element(TEXT, LONG)),
+        (Element(DEFINITION, "The level of the sea."), Element(TERM, "Draught")),
+        (Element(TEXT, LONG), Element(TEXT, "แต่ละห้องมีกุญแจ")),
         (Element(TEXT, "In 1990 it rained."), Element(TEXT, "The keepers left.")),
     ],
 )
@@ -105,6 +135,26 @@ def test_a_price_grows_with_how_much_the_second_leans_on_the_first() -> None:
     assert prices == sorted(prices)
     assert len(set(prices)) == 4
     assert (prices[0], prices[-1]) == (0.0, INSEPARABLE)
+
+
+def test_a_caption_between_a_text_and_a_table_belongs_to_the_table() -> None:
+    caption, table = Element(CAPTION, "Figure 1. Depths"), Element(TABLE, "a | b")
+    assert bond_price(Element(TEXT, LONG), caption, table) < 0.5
+    assert bonded(caption, table)
+    assert bonded(Element(TEXT, LONG), caption, Element(TEXT, LONG))
+
+
+def test_a_table_has_the_caption_above_it_else_the_one_below_it_that_is_no_others() -> None:
+    above, table = Element(CAPTION, "Depths"), Element(TABLE, "a | b")
+    below, words = Element(TEXT, "Table 2: Depths"), Element(TEXT, LONG)
+    assert caption_of([above, table, below], 1) == 0
+    assert caption_of([below, table], 1) == 0
+    assert caption_of([words, table, below, words], 1) == 2
+    assert caption_of([table, below], 0) == 1
+    assert caption_of([table, below, table], 0) is None
+    assert caption_of([words, table, words], 1) is None
+    assert caption_of([table, Element(CAPTION, "Note")], 0) is None
+    assert caption_of([above, words], 1) is None
 
 
 def test_a_list_is_parted_between_its_outer_items_first() -> None:
@@ -147,6 +197,15 @@ def test_a_sentence_over_a_page_break_holds_together() -> None:
         "Tuttavia piove.",
         "No entanto, chove.",
         "Dit geldt niet bij regen.",
+        "After that you may have to show it.",
+        "Electric cars are exempt while they are charged.",
+        "Shop windows on the ground floor are not.",
+        "Fahrzeuge über 3 t sind ausgeschlossen.",
+        "มิฉะนั้นทางศูนย์จะเก็บค่าธรรมเนียม",
+        "但是门已关闭。",
+        "しかし、門は閉まっている。",
+        "Однако ворота закрыты.",
+        "ولكن الباب مغلق.",
     ],
 )
 def test_a_text_that_begins_so_leans_on_the_one_before(text: str) -> None:
@@ -157,7 +216,8 @@ def test_a_text_that_begins_so_leans_on_the_one_before(text: str) -> None:
     "text",
     ["The gate is shut.", "Butter is sold.", "Exceptional tides rise.", "Itinerary", "Theory is dear.", "",
      "Unlessons are none.", "Note the time.", "Notes from the pier", "Die Preise steigen.",
-     "Le port est vieux."],
+     "Le port est vieux.",
+     "The dock is old.", "Ale is sold here.", "To negotiate, call us.", "You need not wait for the others."],
 )  # fmt: skip
 def test_a_text_that_begins_otherwise_stands_alone(text: str) -> None:
     assert not continues(text)

@@ -59,6 +59,19 @@ def german_contract() -> PartitionedDocument:
     return of(*parts)
 
 
+def terms_of_hire() -> PartitionedDocument:
+    clauses = [
+        "1.1 These terms apply to every contract between the station and the customer.",
+        "2.1 The charge is due in advance.",
+        "5.1 The customer pays for damage beyond ordinary wear.",
+        "5.3 Notwithstanding 5.2, the customer pays nothing if the lock was defective.",
+        "6.1 The station is liable for damage caused by gross negligence.",
+        "6.2 Otherwise the station is liable only for the breach of duties.",
+        "7.1 Liability ends with the hire.",
+    ]
+    return of((TITLE, "Terms of hire"), *((TEXT, clause) for clause in clauses))
+
+
 def manual() -> PartitionedDocument:
     parts = []
     for number in range(8):
@@ -87,6 +100,7 @@ def troubleshooting() -> PartitionedDocument:
         (faq_in_paragraphs(), "faq"),
         (contract(), "contract"),
         (german_contract(), "contract"),
+        (terms_of_hire(), "contract"),
         (manual(), "docs"),
         (troubleshooting(), "docs"),
         (of((ElementKind.CODE, "def run():\n    return 1\n" * 40)), "code"),

@@ -1,7 +1,5 @@
 """Program code in parts: what stays together, what a boundary costs, and what is said above a piece."""
 
-import time
-
 from tidemark.adapters.tree_sitter_code import TreeSitterCodeParser
 from tidemark.stages.chunking.code_parts import CodePart, code_parts, definition_groups
 
@@ -175,16 +173,3 @@ def test_line_ends_of_windows_and_tabs_change_no_part() -> None:
     tabs = CODE.replace("    ", "\t")
     assert [tabs[p.start : p.end].split() for p in parts(tabs)] == mine
     assert [p.price for p in parts(tabs)] == [p.price for p in parts(CODE)]
-
-
-def test_time_is_linear_in_the_text() -> None:
-    def seconds(code: str) -> float:
-        found = PARSER.definitions(code, "python")
-        before = time.process_time()
-        code_parts(code, found)
-        definition_groups(code, found)
-        return time.process_time() - before
-
-    assert seconds(CODE * 400) < 12 * max(seconds(CODE * 80), 0.005)
-    deep = "".join(f"{' ' * n}class A{n}:\n" for n in range(300)) + " " * 300 + "x = 1\n"
-    assert seconds(deep * 5) < 2

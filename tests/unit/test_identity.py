@@ -74,3 +74,12 @@ def test_a_uri_that_is_not_strict_unicode_has_an_id_too() -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_ids_are_the_standard_name_based_ones(uri: str) -> None:
     assert document_id("s", uri) == uuid5(NAMESPACE, canonical(["document", "s", uri]).decode())
+
+
+@given(st.uuids(), st.lists(st.text(max_size=30), max_size=6))
+def test_the_ids_of_many_points_are_those_of_each(document: UUID, texts: list[str]) -> None:
+    texts = [*texts, *texts[:2]]
+    seen: list[str] = []
+    for text, found in zip(texts, point_ids(document, texts), strict=True):
+        assert found == point_id(document, text, seen.count(text))
+        seen.append(text)

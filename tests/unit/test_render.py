@@ -20,7 +20,7 @@ def shown(renderable: object) -> str:
 def test_a_document_cannot_write_control_sequences_to_the_terminal() -> None:
     chunk = {"chunk_index": 0, "token_count": 3, "page_number": None, "heading_path": [HOSTILE],
              "text": HOSTILE}  # fmt: skip
-    about = {"uri": "u" + HOSTILE, "title": HOSTILE, "error": None}
+    about = {"uri": "u" + HOSTILE, "title": HOSTILE, "error": None, "profile": "docs"}
     text = shown(render.chunks({"document": about, "sections": [], "chunks": [chunk]}))
     assert "\x1b" not in text
     assert "\x07" not in text

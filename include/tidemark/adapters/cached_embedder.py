@@ -7,14 +7,14 @@ are embedded again and nothing else happens.
 import sqlite3
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
 from tidemark.ports import Embedder
 
 _AT_ONCE = 500
-_WAIT = 30.0
+_ITEM = array("f").itemsize
 
 
 class CachedEmbedder:
@@ -22,12 +22,16 @@ class CachedEmbedder:
 
     path: of the cache's file; its folder is made when missing.
     most: vectors kept; the oldest go first. 384 dimensions are 1.5 kB each.
+    wait: seconds for other processes that write to the file; after them the texts are embedded again.
     """
 
-    def __init__(self, embedder: Embedder, path: Path, most: int = 500_000) -> None:
+    def __init__(
+        self, embedder: Embedder, path: Path, most: int = 500_000, wait: float = 5.0
+    ) -> None:
         self._embedder = embedder
         self._path = path
         self._most = most
+        self._wait = wait
 
     @property
     def fingerprint(self) -> str:
@@ -38,15 +42,16 @@ class CachedEmbedder:
         return self._embedder.dimension
 
     def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
-        """One vector a text, in order; only those not met before are embedded."""
+        """One vector a text, in order, in single precision; only those not met before are embedded."""
         keys = [self._key(text) for text in texts]
         known = self._read(set(keys))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
             vectors = self._embedder.embed(list(missing.values()))
-            new = dict(zip(missing, vectors, strict=True))
+            # As they will be read, so that a second run sees the same numbers.
+            new = {key: array("f", vector) for key, vector in zip(missing, vectors, strict=True)}
             self._write(new)
-            known |= new
+            known |= {key: tuple(vector) for key, vector in new.items()}
         return [known[key] for key in keys]
 
     def _key(self, text: str) -> bytes:
@@ -56,6 +61,7 @@ class CachedEmbedder:
 
     def _read(self, keys: set[bytes]) -> dict[bytes, tuple[float, ...]]:
         found: dict[bytes, tuple[float, ...]] = {}
+        size = self.dimension * _ITEM
         ordered = sorted(keys)
         try:
             with self._open() as cache:
@@ -66,30 +72,41 @@ class CachedEmbedder:
                         f"select key, vector from vectors where key in ({marks})",  # noqa: S608 - marks alone
                         part,
                     )
-                    found.update((key, tuple(array("f", vector))) for key, vector in rows)
-        except (sqlite3.Error, OSError):
+                    found.update(
+                        (key, tuple(array("f", vector)))
+                        for key, vector in rows
+                        if isinstance(vector, bytes) and len(vector) == size
+                    )
+        except (sqlite3.Error, OSError) as error:
+            self._drop_broken(error)
             return {}  # a cache that is away costs time and nothing else
-        size = self.dimension
-        return {key: vector for key, vector in found.items() if len(vector) == size}
+        return found
 
-    def _write(self, vectors: dict[bytes, tuple[float, ...]]) -> None:
+    def _write(self, vectors: dict[bytes, "array[float]"]) -> None:
         try:
             with self._open() as cache, cache:
                 cache.executemany(
                     "insert or replace into vectors (key, vector) values (?, ?)",
-                    [(key, array("f", vector).tobytes()) for key, vector in vectors.items()],
+                    [(key, vector.tobytes()) for key, vector in vectors.items()],
                 )
                 cache.execute(
                     "delete from vectors where number <= (select max(number) from vectors) - ?",
                     [self._most],
                 )
-        except (sqlite3.Error, OSError):
-            return  # as above
+        except (sqlite3.Error, OSError) as error:
+            self._drop_broken(error)
+
+    def _drop_broken(self, error: Exception) -> None:
+        """Begin anew with a file that is no database; one that is only locked stays."""
+        broken = isinstance(error, sqlite3.DatabaseError)
+        if broken and not isinstance(error, sqlite3.OperationalError):
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(self._path, timeout=_WAIT)) as cache:
+        with closing(sqlite3.connect(self._path, timeout=self._wait)) as cache:
             cache.execute(
                 "create table if not exists vectors"
                 " (number integer primary key autoincrement, key blob unique, vector blob)"

@@ -13,10 +13,12 @@ from lxml import etree
 from tidemark.adapters import html_furniture as furniture
 from tidemark.adapters.html_code import LINE_NUMBERS, flatten_code
 from tidemark.adapters.html_furniture import HEADINGS, text_of
+from tidemark.adapters.html_lines import with_line_ends
+from tidemark.adapters.html_math import KIND, spell_formulas
+from tidemark.adapters.html_notes import join_note_marks, superscript_mark
 from tidemark.adapters.html_pruner import drop
 from tidemark.adapters.html_tables import caption_of, is_layout, table_text
 
-KIND = "data-tm-kind"
 ANCHOR = "data-tm-anchor"
 TABLE_TEXT = "data-tm-table"
 HEADER_ROWS = "data-tm-header-rows"
@@ -30,6 +32,12 @@ _TO_LIST = frozenset({"menu", "dir"})
 _CAPTION_CLASSES = frozenset(
     {"admonition-title", "rubric", "caption", "sidebar-title", "topic-title"}
 )
+_NUMBERED_CAPTION = re.compile(
+    r"\s*(?:table|figure|fig\.|listing|example|exhibit|chart|plate|tabelle|tab\.|abbildung|abb\.|tableau|tabla|figura"
+    r"|tabella|tabela|cuadro|afbeelding|表|図|图)\s*(?:[A-Z]?\d[\d.\-–]*|[IVX]{1,5}\b)\s*[.:：–—|-]",
+    re.IGNORECASE,
+)
+_CAPTION_CHARS = 300
 _CALLOUT_CLASSES = frozenset(
     {
         "admonition",
@@ -49,6 +57,8 @@ _CALLOUT_CLASSES = frozenset(
 def normalise(root: etree._Element) -> None:
     """Rewrite the blocks under ``root`` in place."""
     _distribute_tab_labels(root)
+    spell_formulas(root)
+    join_note_marks(root)
     for element in list(root.iter("table")):
         if element is root or element.getparent() is not None:
             _table(element)
@@ -56,6 +66,8 @@ def normalise(root: etree._Element) -> None:
         if element.getparent() is None and element is not root:
             continue
         _rewrite(element, root)
+    with_line_ends(root)
+    _name_captions(root)
     for heading in list(root.iter(*HEADINGS)):
         if _heads_a_callout(heading, root):
             heading.tag = "p"
@@ -128,16 +140,6 @@ def _image(element: etree._Element) -> None:
     drop(element)
 
 
-def _superscript(element: etree._Element) -> None:
-    """The mark of a note stays apart from the word before it."""
-    links = list(element.iter("a"))
-    text = text_of(element).strip("[]()")
-    if links and re.fullmatch(r"\w{1,4}|[*†‡]", text):
-        for child in list(element):
-            element.remove(child)
-        element.text = f" [{text}]"
-
-
 def _anchor(element: etree._Element) -> None:
     if furniture.is_permalink(element) and not (element.get("id") and not element.get("href")):
         for owner in element.iterancestors():
@@ -153,7 +155,7 @@ def _anchor(element: etree._Element) -> None:
         drop(element)
 
 
-_INLINE = {"label": _label, "button": _button, "img": _image, "sup": _superscript, "a": _anchor}
+_INLINE = {"label": _label, "button": _button, "img": _image, "sup": superscript_mark, "a": _anchor}
 
 
 def _table(table: etree._Element) -> None:
@@ -200,6 +202,16 @@ def _data_table(table: etree._Element) -> None:
     table.set(HEADER_ROWS, str(read.header_rows))
     if anchor:
         table.set(ANCHOR, anchor)
+
+
+def _name_captions(root: etree._Element) -> None:
+    """A paragraph such as "Table 3: Prices" right above or below a table or code is its caption."""
+    for paragraph in root.iter("p"):
+        if paragraph.get(KIND) is not None or not _NUMBERED_CAPTION.match(text_of(paragraph)[:80]):
+            continue
+        beside = {e.tag for e in (paragraph.getprevious(), paragraph.getnext()) if e is not None}
+        if beside & {"table", "pre"} and len(text_of(paragraph)) <= _CAPTION_CHARS:
+            paragraph.set(KIND, "caption")
 
 
 def _is_line_numbers(pre: etree._Element) -> bool:

@@ -12,11 +12,12 @@ from lxml import etree
 
 from tidemark.adapters import html_furniture as furniture
 from tidemark.adapters.html_furniture import Weight, text_of, weigh
+from tidemark.adapters.html_math import script_formulas
 from tidemark.adapters.html_pruner import Pruner, drop
 from tidemark.adapters.html_titles import page_language, page_title, site_name
 from tidemark.domain.errors import DocumentError
 
-CLEANER_VERSION = 3
+CLEANER_VERSION = 4
 
 _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """What the parser lets pass, as itself or as a reference, and refuses to be given again."""
@@ -61,6 +62,7 @@ def parse_content(html: str, name: str, max_depth: int = 150) -> etree._Element:
     """Parse HTML that has no furniture (made from Markdown, a mail's body); scripts and forms still go."""
     document = _parse(html, name)
     _check_depth(document, name, max_depth)
+    script_formulas(document)
     etree.strip_elements(document, *_NOISE, with_tail=False)
     body = document.find(".//body")
     return body if body is not None else document
@@ -72,6 +74,7 @@ def _read(html: str, name: str, max_depth: int, gentleness: int) -> tuple[CleanP
     declared = " ".join((document.findtext(".//head/title") or "").split())
     site = site_name(document)
     language = page_language(document)
+    script_formulas(document)
     etree.strip_elements(document, *_NOISE, with_tail=False)
     body = document if document.tag == "body" else document.find(".//body")
     if body is None:

@@ -120,13 +120,18 @@ def is_hidden(element: etree._Element) -> bool:
     if element.get("role") == "tabpanel" or element.tag in HEADINGS:
         return False
     hidden = element.get("hidden")
-    if hidden is not None and hidden != "until-found":
-        return True
     style = element.get("style")
-    if style and HIDDEN_STYLE.search(style):
-        return True
+    if (hidden is not None and hidden != "until-found") or (style and HIDDEN_STYLE.search(style)):
+        return not _is_formula(element)
     # Decoration is hidden from screen readers; so are whole pages under an open dialog, hence the limit.
-    return element.get("aria-hidden") == "true" and len(text_of(element)) < 80
+    decoration = element.get("aria-hidden") == "true" and len(text_of(element)) < 80
+    return decoration and not _is_formula(element)
+
+
+def _is_formula(element: etree._Element) -> bool:
+    """Whether there is nothing but a formula in it, whose markup is hidden behind a picture of it."""
+    math = next(element.iter("math"), None)
+    return math is not None and len(text_of(element)) == len(text_of(math))
 
 
 def is_callout(element: etree._Element) -> bool:

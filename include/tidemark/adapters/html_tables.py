@@ -1,5 +1,7 @@
 """Tables as lines: one a row, cells parted by a tab, spans resolved."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lxml import etree
@@ -8,6 +10,20 @@ from tidemark.adapters.html_furniture import HEADINGS, text_of
 from tidemark.domain.model import CELL
 
 MAX_SPAN = 200
+_YEAR = re.compile(r"(?:19|20|21)\d\d(?:[/–-]\d{2,4})?")
+_UNIT_LABEL = re.compile(r"units?|einheit(?:en)?|unités?|unidad(?:es)?|unità", re.IGNORECASE)
+_ONE_UNIT = (
+    r"(?:%|‰|°\s?[CFK]?|€|\$|£|¥|ppm|ppb|psi|bar|min|rpm|dB|pH|lx|lm|cd|ha|lb|oz|ft|yd|mi|mph|knots?|kn"
+    r"|[kMGTmµμncdh]?(?:m|g|s|A|V|W|J|N|K|L|l|Pa|Hz|mol|eV|Wh|B|bit|t|h|d|Ω|F|H|T|C|S|b)|EUR|USD|GBP|CHF"
+    r"|euros?|dollars?|pounds?|degrees?|days?|hours?|minutes?|seconds?|years?|months?|weeks?|pieces?|pcs\.?|persons?"
+    r"|met(?:er|re)s?|kilomet(?:er|re)s?|tonnes?|tons?|lit(?:er|re)s?|inches|inch|feet|miles|percent|per cent"
+    r"|Stück|Euro|Tage?|Stunden?|Jahre?|Meter|Grad)"
+)
+_POWER = r"(?:[²³⁴⁻¹]+|\^?-?[234])?"
+_UNIT = re.compile(
+    rf"[\[(]?(?:(?:in|en|per|pro|je|par|por)\s)?{_ONE_UNIT}{_POWER}(?:\s?[/·⋅*.]\s?{_ONE_UNIT}{_POWER}"
+    rf"|\sper\s{_ONE_UNIT}|\s{_ONE_UNIT}{_POWER}){{0,3}}[\])]?"
+)
 # Cells repeated over their spans may cost this many characters a table; a page can ask for billions.
 REPEAT_BUDGET = 200_000
 
@@ -55,6 +71,7 @@ def table_text(table: etree._Element) -> TableText:
         rows.append(line)
     if header_rows == len(rows):
         header_rows = 0
+    header_rows += int(header_rows > 0 and has_units(rows, header_rows))
     return TableText("\n".join(join_cells(row) for row in rows), header_rows)
 
 
@@ -65,14 +82,63 @@ def join_cells(cells: list[str]) -> str:
     return CELL.join(cells)
 
 
-def looks_like_header(rows: list[list[str]]) -> bool:
-    """Whether the first row of a table without markup names its columns."""
+def header_rows_of(rows: Sequence[Sequence[str]]) -> int:
+    """How many leading rows of a table without markup name its columns.
+
+    One row of names; a second one where the first names groups of columns; one of units below them.
+    """
+    count = int(_names_columns(rows))
+    if (
+        not count
+        and len(rows) > 2
+        and _names_groups(rows[0], rows[1])
+        and _names_columns(rows[1:], grouped=True)
+    ):
+        count = 2
+    return count + int(count > 0 and has_units(rows, count))
+
+
+def has_units(rows: Sequence[Sequence[str]], index: int) -> bool:
+    """Whether a row below the header gives the units of the columns ("in m", "°C"), with numbers under it."""
+    if len(rows) <= index + 1:
+        return False
+    row, below = rows[index], rows[index + 1]
+    cells = {
+        i: cell
+        for i, cell in enumerate(row)
+        if cell and not (i == 0 and _UNIT_LABEL.fullmatch(cell))
+    }
+    if not cells or not all(_UNIT.fullmatch(cell) for cell in cells.values()):
+        return False
+    return any(i < len(below) and re.search(r"\d", below[i]) for i in cells)
+
+
+def _names_columns(rows: Sequence[Sequence[str]], *, grouped: bool = False) -> bool:
+    """Whether the first row names the columns of those under it; the corner may be empty.
+
+    grouped: names may return, one in each group of columns.
+    """
     if len(rows) < 2 or len(rows[0]) < 2:
         return False
-    first = rows[0]
-    if not all(first) or len(set(first)) < len(first) or any(len(cell) > 60 for cell in first):
+    first, below = rows[0], rows[1]
+    names = first if first[0] else first[1:]
+    labelled = not first[0] and bool(below[:1]) and bool(below[0]) and not _is_number(below[0])
+    if not (first[0] or labelled) or not all(names):
         return False
-    return not any(_is_number(cell) for cell in first)
+    if not grouped and len(set(names)) < len(names):
+        return False
+    if any(len(cell) > 60 for cell in names):
+        return False
+    years = all(_YEAR.fullmatch(cell) for cell in names if _is_number(cell))
+    return not any(map(_is_number, names)) or (labelled and years)
+
+
+def _names_groups(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether a row names groups of the columns that the row below it names: it says less often something."""
+    said = sum(map(bool, first))
+    plain = not any(_is_number(cell) and not _YEAR.fullmatch(cell) for cell in first)
+    sparse = said < sum(map(bool, second)) or len({c for c in first if c}) < said
+    return plain and sparse and said >= 1 and len(second) >= len(first)
 
 
 def _is_number(text: str) -> bool:

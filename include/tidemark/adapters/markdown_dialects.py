@@ -32,6 +32,10 @@ _TAGS = frozenset(_TAG_NAMES.split())
 _CODE_OR_TAG = re.compile(
     r"(?P<ticks>`+)[^`].*?(?<!`)(?P=ticks)(?!`)|(?<!\\)<(?P<name>[A-Za-z][\w-]*)>"
 )
+_TYPED_BULLET = re.compile(r"([ \t]*)([・●○■□◆◇▪•※①-⑳])[ \t]*(?=[^\s・●○■□◆◇▪•※])")
+_MOST_TERMS = 8
+_DEFINES = (": ", ":\t", ":   ")
+_NO_TERM = frozenset("#>|-*+`~=<0123456789 \t")
 _CLOSED = re.compile(r"</([A-Za-z][\w-]*)\s*>")
 
 
@@ -88,6 +92,70 @@ def with_placeholders(lines: list[str]) -> list[str]:
         else line
         for line, kept in zip(lines, prose, strict=True)
     ]
+
+
+def with_blocks(lines: list[str]) -> list[str]:
+    """Blocks that Markdown does not know: bullets as they are typed, several terms over one definition,
+    formulas between "$$"."""
+    prose = _outside_code(lines)
+    out: list[str] = []
+    index = 0
+    while index < len(lines):
+        line, kept = lines[index], prose[index]
+        formula = _formula(prose, index) if kept.lstrip().startswith("$$") else 0
+        terms = _terms(prose, index) if kept.startswith(_DEFINES) else 0
+        if formula:
+            tex = " ".join(lines[index : index + formula]).strip().strip("$").strip()
+            escaped = tex.replace("&", "&amp;").replace("<", "&lt;")
+            out += ["", f'<p data-tm-kind="formula">{escaped}</p>', ""]
+            index += formula
+            continue
+        if terms:
+            block = out[-terms:]
+            del out[-terms:]
+            for term in block[:-1]:
+                # A definition that nobody sees, so that each term is one.
+                out += [term, ": \u2060", ""]
+            out.append(block[-1])
+        bullet = _TYPED_BULLET.match(kept)
+        if bullet and not kept.startswith("    "):
+            sign = bullet[2] if bullet[2] in "※①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳" else ""
+            line = f"{bullet[1]}- {sign}{line[bullet.end() :]}"
+            if index and prose[index - 1].strip() and not _TYPED_BULLET.match(prose[index - 1]):
+                out.append("")
+        out.append(line)
+        index += 1
+    return out
+
+
+def _formula(lines: list[str], index: int) -> int:
+    """How many lines a formula between "$$" takes that begins at ``index``, 0 when there is none."""
+    first = lines[index].strip()
+    if len(first) > 4 and first.endswith("$$") and first.count("$$") == 2:
+        return 1
+    if first.count("$$") != 1:
+        return 0
+    for end in range(index + 1, min(index + 60, len(lines))):
+        if not lines[end].strip():
+            return 0
+        if lines[end].strip().endswith("$$"):
+            return end - index + 1
+    return 0
+
+
+def _terms(lines: list[str], index: int) -> int:
+    """How many terms stand right above a definition; 0 for a single one, or for a paragraph."""
+    first = index
+    while 0 < first > index - _MOST_TERMS - 1 and lines[first - 1].strip():
+        if lines[first - 1].startswith(_DEFINES):
+            break
+        first -= 1
+    terms = lines[first:index]
+    if not 2 <= len(terms) <= _MOST_TERMS or any(
+        line[:1] in _NO_TERM or len(line) > 60 for line in terms
+    ):
+        return 0
+    return 0 if any(line.rstrip().endswith((".", ",", ";", ":")) for line in terms) else len(terms)
 
 
 def _outside_code(lines: list[str]) -> list[str]:

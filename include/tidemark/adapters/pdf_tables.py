@@ -58,11 +58,11 @@ def ruled_tables(layout: Iterable[LTItem]) -> list[RuledTable]:
             [r.y0 for r in group if r.horizontal] + [r.y1 for r in group if r.horizontal]
         )
         if len(xs) >= 3 and len(ys) >= 3:
-            grids.append((xs, ys))
+            grids.append((xs, ys, group))
     if not grids:
         return []
     chars = list(_chars(layout))
-    tables = [_table(xs, ys, chars) for xs, ys in grids]
+    tables = [_table(xs, ys, group, chars) for xs, ys, group in grids]
     return [
         table for table in tables if sum(1 for row in table.rows if sum(map(bool, row)) > 1) >= 2
     ]
@@ -119,18 +119,57 @@ def _chars(items: Iterable[LTItem]) -> Iterator[LTChar]:
             yield from _chars(item)
 
 
-def _table(xs: Sequence[float], ys: Sequence[float], chars: Sequence[LTChar]) -> RuledTable:
+def _table(
+    xs: Sequence[float], ys: Sequence[float], rules: Sequence[_Rule], chars: Sequence[LTChar]
+) -> RuledTable:
+    spans = _spans(xs, ys, rules)
     cells: dict[tuple[int, int], list[LTChar]] = {}
     for char in chars:
         column = _slot(xs, (char.x0 + char.x1) / 2)
         row = _slot(ys, (char.y0 + char.y1) / 2)
         if column is not None and row is not None:
-            cells.setdefault((row, column), []).append(char)
-    rows = tuple(
-        tuple(_text(cells.get((row, column), ())) for column in range(len(xs) - 1))
-        for row in range(len(ys) - 2, -1, -1)
-    )
+            cells.setdefault(spans[row, column], []).append(char)
+    texts = {place: _text(found) for place, found in cells.items()}
+    top = len(ys) - 2
+    rows: list[tuple[str, ...]] = []
+    for row in range(top, -1, -1):
+        line: list[str] = []
+        for column in range(len(xs) - 1):
+            place = spans[row, column]
+            # A cell is said again in the rows that it reaches into; over columns only where it names them.
+            again = place[1] == column or row == top
+            line.append(texts.get(place, "") if again else "")
+        rows.append(tuple(line))
     return RuledTable(tuple(row for row in rows if any(row)), xs[0], ys[0], xs[-1], ys[-1])
+
+
+def _spans(
+    xs: Sequence[float], ys: Sequence[float], rules: Sequence[_Rule]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """For each slot of the grid the first slot, from the upper left, of the cell that it belongs to.
+
+    Two slots are one cell where no line is drawn between them.
+    """
+    upright: set[tuple[int, int]] = set()
+    level: set[tuple[int, int]] = set()
+    for rule in rules:
+        for place, edge in enumerate(ys if rule.horizontal else xs):
+            if abs(edge - (rule.y0 if rule.horizontal else rule.x0)) > _SNAP:
+                continue
+            along, low, high = (xs, rule.x0, rule.x1) if rule.horizontal else (ys, rule.y0, rule.y1)
+            for slot in range(len(along) - 1):
+                if low - _SNAP <= (along[slot] + along[slot + 1]) / 2 <= high + _SNAP:
+                    (level if rule.horizontal else upright).add((place, slot))
+    owners: dict[tuple[int, int], tuple[int, int]] = {}
+    for row in range(len(ys) - 2, -1, -1):
+        for column in range(len(xs) - 1):
+            owner = (row, column)
+            if column and (column, row) not in upright:
+                owner = owners[row, column - 1]
+            elif row < len(ys) - 2 and (row + 1, column) not in level:
+                owner = owners[row + 1, column]
+            owners[row, column] = owner
+    return owners
 
 
 def _slot(edges: Sequence[float], value: float) -> int | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 _WIKI = re.compile(r" ?(={1,6}|=(?: =){1,5}) ?(?![=\s])(.{1,200}?)(?<![=\s]) ?\1\s*$")
+_WIKI_ITEM = re.compile(r"^(\*{1,4}|#{1,4})[ \t]*(?=[^\s*#])(?!\w+\*)")
 # Only signs of equality open a heading alone: "--- a/file" and "*** x" begin other things.
 _RULER = re.compile(
     r" ?(?:={3,10}|(?P<other>[~*_-])(?P=other){2,9}(?=.*(?P=other){3}\s*$)) (?=[^\W\d_])"
@@ -41,6 +42,13 @@ def wiki_heading(line: str) -> tuple[int, str] | None:
         return None
     found = _WIKI.match(line)
     return (found[1].count("="), found[2].strip()) if found else None
+
+
+def wiki_lists(lines: list[str]) -> list[str]:
+    """In a text with wiki headings, its lists ("*item", "## item") with marks that any text has."""
+    if not any(wiki_heading(line) for line in lines):
+        return lines
+    return [_WIKI_ITEM.sub(lambda found: f"{'*' * len(found[1])} ", line) for line in lines]
 
 
 def marked_headings(lines: Sequence[str], *, markdown: bool = False) -> dict[int, Heading]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tidemark.adapters.plain_text_headings import DEEPEST, LONGEST, Heading, is_title
+from tidemark.adapters.plain_text_lists import mark_of
 
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,4})(\.|\))?\s+(\S.*)$")
 _NAMED = re.compile(
@@ -32,6 +33,13 @@ _ANNEXES = frozenset(_ANNEX_NAMES.split())
 _PARAGRAPH_RANK = 4
 _LEADER = re.compile(r"(?:\.\s?){3,}\s*\d*$|\s{3,}\d{1,4}$")
 _STOPS = (".", ",", ";", ":", "!", "?")
+_SENTENCE_END = re.compile(r"[.!?;]\W*$")
+_SENTENCE = re.compile(
+    r"\b(?:shall|may|must|will|should|can|cannot|is|are|has|have|does|do|agrees?|undertakes?|"
+    r"darf|dürfen|muss|müssen|soll|sollen|kann|können|wird|werden|ist|sind|hat|haben|"
+    r"doit|doivent|peut|peuvent|est|sont|debe|deben|puede|pueden|es|son|deve|devono|può|possono|è|sono)\b",
+)
+"""A finite verb: a heading has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,7 @@ def numbered_headings(
         )
         if candidate:
             candidates.append(candidate)
-    return _levelled(_in_sequence(candidates))
+    return _levelled(_in_sequence(_without_clauses(candidates, lines)))
 
 
 def _named(lines: Sequence[str], filled: Sequence[int], place: int) -> _Candidate | None:
@@ -84,11 +92,21 @@ def _named(lines: Sequence[str], filled: Sequence[int], place: int) -> _Candidat
     text, used = line, 1
     if not title:
         after = filled[place + 1]
-        below = lines[after].strip()
-        last = after + 1 < len(lines) and bool(lines[after + 1].strip())
-        if after - index <= 2 and below.isupper() and not last and not _NAMED.match(below):
-            text, used = f"{line} {below}", after - index + 1
+        below = _title_below(lines, after) if after - index <= 2 else []
+        if below:
+            text, used = " ".join([line, *below]), after - index + len(below)
     return _Candidate(index, rank, depth, number, text, used)
+
+
+def _title_below(lines: Sequence[str], index: int) -> list[str]:
+    """The lines of a title under "ARTICLE I": up to three of capitals, or one that looks like a title."""
+    block = [line.strip() for line in _rest_of_block(lines, index)]
+    if not block or _NAMED.match(block[0]) or _NUMBERED.match(block[0]) or mark_of(block[0]):
+        return []
+    if len(block) <= 3 and all(line.isupper() for line in block):
+        return block
+    titled = is_title(block[0], spaced=True) and len(block[0]) <= LONGEST
+    return block if len(block) == 1 and titled and not _SENTENCE.search(block[0]) else []
 
 
 def _numbered(lines: Sequence[str], filled: Sequence[int], place: int) -> _Candidate | None:
@@ -168,6 +186,54 @@ def _ends_paragraph(lines: Sequence[str], index: int) -> bool:
     return above.endswith((".", "!", "?", ";", ":")) or bool(
         _NUMBERED.match(above) and len(above) < 60
     )
+
+
+def _without_clauses(candidates: Sequence[_Candidate], lines: Sequence[str]) -> list[_Candidate]:
+    """Without the numbers that begin a sentence, and without those whose siblings do ("4.1", "4.2").
+
+    Of two clauses of one parent one may be short enough for a heading; they are treated alike.
+    """
+    heads = {c.index for c in candidates}
+    clauses = {
+        found[1].rpartition(".")[0]
+        for index, line in enumerate(lines)
+        if index not in heads and (found := _NUMBERED.match(line.strip())) and "." in found[1]
+        if _stands_alone(lines, index) and not _LEADER.search(line)
+        if len(line.strip()) > LONGEST or _rest_runs_on(lines, index)
+    }
+    return [
+        c
+        for c in candidates
+        if c.rank <= _PARAGRAPH_RANK
+        or not (
+            (c.depth and c.number.rpartition(".")[0] in clauses and not _has_body(lines, c.index))
+            or _is_open(lines, c.index)
+        )
+    ]
+
+
+def _rest_runs_on(lines: Sequence[str], index: int) -> bool:
+    """Whether a numbered line is, with the lines under it, a sentence."""
+    block = _rest_of_block(lines, index)
+    return bool(_SENTENCE_END.search(block[-1])) or len(block) > 2
+
+
+def _has_body(lines: Sequence[str], index: int) -> bool:
+    """Whether a numbered line stands alone above text without a number: it heads that, if anything does."""
+    if index + 1 >= len(lines) or lines[index + 1].strip():
+        return False
+    after = next((line.strip() for line in lines[index + 1 :] if line.strip()), "")
+    return bool(after) and not _NUMBERED.match(after) and mark_of(after) is None
+
+
+def _is_open(lines: Sequence[str], index: int) -> bool:
+    """Whether a numbered line begins a sentence that its items complete: "4.2 The customer may not"."""
+    line = lines[index].strip()
+    below = next((text for text in map(str.strip, lines[index + 1 : index + 4]) if text), "")
+    found = _NUMBERED.match(line)
+    said = found[3] if found else line
+    listed = mark_of(below) is not None
+    return bool(_SENTENCE.search(said)) and (listed or below[:1].islower())
 
 
 def _in_sequence(candidates: Sequence[_Candidate]) -> list[_Candidate]:

@@ -8,7 +8,7 @@ from tidemark.adapters.html_cleaner import parse_content
 from tidemark.adapters.html_titles import language_code
 from tidemark.adapters.text_decoding import decode
 from tidemark.adapters.unstructured_html import elements_of
-from tidemark.adapters.unstructured_plain_text import read_plain_text
+from tidemark.adapters.unstructured_mail_text import read_mail_text
 from tidemark.domain.model import Element, ElementKind, PartitionedDocument
 
 _SHOWN = ("From", "To", "Cc")
@@ -46,7 +46,7 @@ def _body(message: EmailMessage, name: str, max_depth: int) -> list[Element]:
         return []
     if part.get_content_subtype() == "html":
         return _below_subject(list(elements_of(parse_content(text, name, max_depth))))
-    return _below_subject(list(elements_of(read_plain_text(text))))
+    return _below_subject(list(elements_of(read_mail_text(text))))
 
 
 def _below_subject(elements: list[Element]) -> list[Element]:

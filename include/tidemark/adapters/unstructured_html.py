@@ -13,23 +13,24 @@ from lxml import etree
 from tidemark.adapters.html_blocks import (
     ANCHOR,
     HEADER_ROWS,
-    KIND,
     TABLE_TEXT,
     normalise,
 )
 from tidemark.adapters.html_cleaner import clean_html
 from tidemark.adapters.html_code import SYNTAX
 from tidemark.adapters.html_furniture import HEADINGS
+from tidemark.adapters.html_lines import LINE_END
+from tidemark.adapters.html_math import KIND
 from tidemark.adapters.unstructured_vendor import html_partitioner
 from tidemark.domain.model import Element, ElementKind, PartitionedDocument
 
 _NUMBER = "data-page-number"
-_KEPT_ATTRIBUTES = frozenset({_NUMBER, "display", "alttext", "encoding"})
 _BLOCKS = frozenset(
     {"address", "article", "aside", "blockquote", "body", "center", "div", "footer", "header", "hgroup",
-     "section", "p", "pre", "dl", "ol", "ul", "dd", "dt", "li", "table", "math"}
+     "section", "p", "pre", "dl", "ol", "ul", "dd", "dt", "li", "table"}
 ) | HEADINGS  # fmt: skip
 _SEPARATORS = re.compile(r"[|•·»«›‹/\\–—\-,;:>*\s]{1,5}")
+_AROUND_LINE_END = re.compile(rf"\s*{LINE_END}\s*")
 _INVISIBLE = str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")
 
 
@@ -99,12 +100,12 @@ def elements_of(root: etree._Element) -> Iterator[Element]:
 
 
 def _element(text: str, mark: _Mark, seen: set[int]) -> Element | None:
-    text = text.translate(_INVISIBLE)
+    text = _AROUND_LINE_END.sub("\n", text.translate(_INVISIBLE))
     kind, level = mark.kind, mark.level
     if mark.table is not None:
         text = mark.table
     elif kind is ElementKind.TITLE:
-        text = text.rstrip("¶ ")
+        text = text.replace("\n", " ").rstrip("¶ ")
     if not text.strip() or (kind is ElementKind.TEXT and _SEPARATORS.fullmatch(text)):
         return None
     if mark.owner is not None and kind is ElementKind.LIST_ITEM:
@@ -130,16 +131,11 @@ def _mark(root: etree._Element) -> list[_Mark]:
         contexts[element] = mark
         numbered = element.tag in _BLOCKS
         for attribute in list(element.attrib):
-            if attribute not in _KEPT_ATTRIBUTES and not _is_katex(element):
-                del element.attrib[attribute]
+            del element.attrib[attribute]
         if numbered:
             element.set(_NUMBER, str(len(marks)))
             marks.append(mark)
     return marks
-
-
-def _is_katex(element: etree._Element) -> bool:
-    return (element.get("class") or "").startswith("katex")
 
 
 def _derive(element: etree._Element, parent: _Mark, number: int, numbering: _Numbering) -> _Mark:
@@ -164,8 +160,6 @@ def _derive(element: etree._Element, parent: _Mark, number: int, numbering: _Num
             numbering.begin(element)
         return _Mark(ElementKind.TEXT, None, depth + 1)
     kind = _KINDS.get(tag) or _DECLARED.get(element.get(KIND) or "")
-    if tag == "math" and element.get("display") != "block":
-        kind = None
     if kind is not None:
         return _Mark(kind, None, depth, anchor=anchor, syntax=element.get(SYNTAX) or "")
     return parent
@@ -176,9 +170,13 @@ _KINDS = {
     "dt": ElementKind.TERM,
     "dd": ElementKind.DEFINITION,
     "blockquote": ElementKind.QUOTE,
-    "math": ElementKind.FORMULA,
 }
-_DECLARED = {"term": ElementKind.TERM, "caption": ElementKind.CAPTION}
+_DECLARED = {
+    "term": ElementKind.TERM,
+    "caption": ElementKind.CAPTION,
+    "formula": ElementKind.FORMULA,
+    "definition": ElementKind.DEFINITION,
+}
 
 
 def _styled(number: int, style: str) -> str:

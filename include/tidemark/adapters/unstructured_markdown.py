@@ -13,7 +13,12 @@ from mdit_py_plugins.footnote import footnote_plugin
 from tidemark.adapters.html_cleaner import parse_content
 from tidemark.adapters.html_furniture import HEADINGS, text_of
 from tidemark.adapters.html_titles import language_code
-from tidemark.adapters.markdown_dialects import FENCE, with_placeholders, with_wiki_headings
+from tidemark.adapters.markdown_dialects import (
+    FENCE,
+    with_blocks,
+    with_placeholders,
+    with_wiki_headings,
+)
 from tidemark.adapters.syntaxes import syntax_of_info
 
 _FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -54,9 +59,8 @@ def read_markdown(text: str, name: str, max_depth: int) -> MarkdownPage:
     if front:
         fields = {key.lower(): value.strip("\"'") for key, value in _FIELD.findall(front.group(2))}
         text = text[front.end() :]
-    html = _parser().render(
-        "\n".join(_admonitions(with_placeholders(with_wiki_headings(text.split("\n")))))
-    )
+    lines = with_placeholders(with_wiki_headings(with_blocks(text.split("\n"))))
+    html = _parser().render("\n".join(_admonitions(lines)))
     root = parse_content(f"<html><body>{html}</body></html>", name, max_depth)
     _give_ids(root)
     language = fields.get("lang") or fields.get("language") or fields.get("locale") or ""

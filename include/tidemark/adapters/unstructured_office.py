@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 from lxml import etree
 
-from tidemark.adapters.html_tables import join_cells, looks_like_header, table_text
+from tidemark.adapters.html_tables import header_rows_of, join_cells, table_text
 from tidemark.adapters.html_titles import language_code
 from tidemark.adapters.unstructured_vendor import docx_partitioner, pptx_partitioner
 from tidemark.domain.model import CELL, Element, ElementKind, PartitionedDocument
@@ -130,7 +130,7 @@ def _table(part: Any, page: int | None) -> Element | None:
     if not read.text:
         return None
     rows = [line.split(CELL) for line in read.text.split("\n")]
-    header_rows = read.header_rows or int(looks_like_header(rows))
+    header_rows = read.header_rows or header_rows_of(rows)
     return Element(ElementKind.TABLE, read.text, None, page, header_rows=header_rows)
 
 
@@ -171,7 +171,10 @@ def _xml_parser() -> etree.XMLParser:
 
 
 def partition_pptx(content: bytes) -> PartitionedDocument:
-    """Partition slides: each slide is a section under its title, its notes last."""
+    """Partition slides: each slide is a section under its title, its notes last under a heading of their own.
+
+    What is said beside a slide is not on it: "Notes" tells it apart, as the program that shows it does.
+    """
     notes, listed = _notes_and_lists(content)
     parts = pptx_partitioner()(file=BytesIO(content), languages=[""], include_slide_notes=False)
     slides: dict[int, list[Any]] = {}
@@ -182,9 +185,11 @@ def partition_pptx(content: bytes) -> PartitionedDocument:
     elements: list[Element] = []
     for page in sorted(slides.keys() | notes.keys()):
         elements += _slide(slides.get(page, []), page, listed.get(page, set()), titled=titled)
-        elements += [Element(ElementKind.TEXT, note, None, page) for note in notes.get(page, [])]
+        if page in notes:
+            elements.append(Element(ElementKind.TITLE, "Notes", 2, page))
+            elements += [Element(ElementKind.TEXT, note, None, page) for note in notes[page]]
     title, language = core_properties(content)
-    heading = next((e.text for e in elements if e.kind is ElementKind.TITLE), "")
+    heading = next((e.text for e in elements if e.kind is ElementKind.TITLE and e.level == 1), "")
     return PartitionedDocument(title or heading, tuple(elements), language)
 
 

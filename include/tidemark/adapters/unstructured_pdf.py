@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tidemark.adapters.html_tables import join_cells, looks_like_header
+from tidemark.adapters.html_tables import header_rows_of, join_cells
 from tidemark.adapters.html_titles import language_code
 from tidemark.adapters.pdf_lines import Line, read_pdf
 from tidemark.adapters.unstructured_office import sensible_title
@@ -164,7 +164,7 @@ def _elements(
 def _table(rows: Sequence[Sequence[str]], page: int) -> Element:
     cells = [list(row) for row in rows]
     text = "\n".join(join_cells(row) for row in cells)
-    return Element(ElementKind.TABLE, text, None, page, header_rows=int(looks_like_header(cells)))
+    return Element(ElementKind.TABLE, text, None, page, header_rows=header_rows_of(cells))
 
 
 def _verbatim(lines: Sequence[Line]) -> str:
@@ -223,8 +223,9 @@ def _is_rest_of_table(before: Element, after: Element) -> bool:
     """A table that goes on over the page under the same header."""
     if before.kind is not ElementKind.TABLE or after.kind is not ElementKind.TABLE:
         return False
-    head, other = before.text.split("\n")[0], after.text.split("\n")[0]
-    return before.header_rows == 1 and head == other and before.page_number != after.page_number
+    rows = before.header_rows
+    same = before.text.split("\n")[:rows] == after.text.split("\n")[:rows]
+    return rows > 0 and same and before.page_number != after.page_number
 
 
 def _continues(before: Element, after: Element) -> bool:

@@ -8,23 +8,26 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from lxml import etree
 
+from tidemark.adapters.html_lines import LINE_END, is_labelled, runs_on
 from tidemark.adapters.plain_text_headings import (
     UNWRAPPED_WIDTH,
     Heading,
     below,
     marked_headings,
     unwrapped_headings,
+    wiki_lists,
 )
+from tidemark.adapters.plain_text_lists import items_of, list_ranges, mark_of
 from tidemark.adapters.plain_text_numbers import numbered_headings
 
 _UNDERLINE = re.compile(r"([=\-~^*#+])\1{2,}\s*$")
 _LEVELS = "=-~^*#+"
 _ATX = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3})*)(\.|\))?\s+(\S.*)$")
-_ITEM = re.compile(r"(\s*)([-*•‣◦·+–]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(\S.*)$")
 _COLUMNS = re.compile(r"\S {3,}\S")
 _DRAWN = re.compile(r"[|+][-=]{3,}|[─-╿]|[-=_]{6,}|\|.*\|")
 _CODE = re.compile(
@@ -32,7 +35,14 @@ _CODE = re.compile(
 )
 _MARKED = "data-marked"
 _STOPS = (".", ",", ";", ":", "!", "?")
+_SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "।", "؟")
+_OPEN_END = re.compile(
+    r"\b(?:of|the|and|for|to|in|on|a|an|with|von|der|die|das|und|für|de|la|le|et|du|del|y)$"
+)
+_GREETING = re.compile(r"\D{2,24},")
+"""A short line that runs on and ends all the same: "Kind regards," above a name."""
 _PROSE_WIDTH = 45
+_DEEPEST_ITEM = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +54,25 @@ class _Block:
     heading: Heading | None = None
 
 
-def read_plain_text(text: str) -> etree._Element:
-    """The blocks of a text as HTML elements under one root."""
+def read_plain_text(text: str, *, titled: bool = True) -> etree._Element:
+    """The blocks of a text as HTML elements under one root.
+
+    titled: its first line may be its title; not so in a mail, which begins with a greeting.
+    """
     pages = text.expandtabs(8).split("\f")
     lines = [line.rstrip() for page in _without_running_lines(pages) for line in page]
+    lines = wiki_lists(lines)
     base = _base_indent(_blocks(lines, {}))
     found = marked_headings(lines)
     found |= numbered_headings(lines, base, found)
     found |= below(unwrapped_headings(lines, found), found)
     blocks = _blocks(lines, found)
     root = etree.Element("div")
-    titled = _is_title(blocks)
+    titled = titled and _is_title(blocks)
     if titled:
-        _add(root, "h1", " ".join(line.strip() for line in blocks[0].lines))
-        blocks = blocks[1:]
+        head, rest = _title_lines(blocks[0].lines)
+        add_block(root, "h1", " ".join(line.strip() for line in head))
+        blocks = [*([_Block(rest, blocks[0].indent)] if rest else []), *blocks[1:]]
     for index, block in enumerate(blocks):
         following = blocks[index + 1] if index + 1 < len(blocks) else None
         _append(root, block, following, base)
@@ -74,13 +89,35 @@ def _is_title(blocks: list[_Block]) -> bool:
     if len(blocks) < 3 or len(blocks[0].lines) > 3 or blocks[0].heading:
         return False
     lines = [line.strip() for line in blocks[0].lines]
-    if any(len(line) > 80 or line.endswith(_STOPS) or _ITEM.match(line) for line in lines):
+    if any(len(line) > 80 or line.endswith(_STOPS) or mark_of(line) for line in lines):
         return False
     plain = not any(
         _UNDERLINE.fullmatch(line) or _ATX.match(line) or _NUMBERED.match(line) for line in lines
     )
+    after = blocks[1]
     # Another short line after it belongs to a list of such lines, unless these are capitals.
-    return plain and bool(lines[0].isupper() or len(blocks[1].lines) > 1 or blocks[1].heading)
+    prose = len(after.lines) == 1 and _is_prose(after.lines[0], lines[0])
+    headed = prose or len(after.lines) > 1 or after.heading is not None
+    return plain and (lines[0].isupper() or headed)
+
+
+def _is_prose(line: str, title: str) -> bool:
+    """Whether a line is a paragraph that nobody wrapped, several times as long as the title above it."""
+    text = line.strip()
+    ended = text.endswith(_SENTENCE_ENDS) or len(text) > UNWRAPPED_WIDTH
+    return len(text) > max(3 * len(title), 60) and ended
+
+
+def _title_lines(lines: list[str]) -> tuple[list[str], list[str]]:
+    """The lines of a title that was broken, and those under it that say something else."""
+    end = 1
+    while end < len(lines) and (
+        runs_on(lines[end - 1].strip(), lines[end].strip())
+        or _OPEN_END.search(lines[end - 1].strip())
+        or (lines[end - 1].isupper() and lines[end].isupper())
+    ):
+        end += 1
+    return lines[:end], lines[end:]
 
 
 def _without_running_lines(pages: list[str]) -> list[list[str]]:
@@ -144,7 +181,7 @@ def _append(
     base: int,
 ) -> None:
     if block.heading is not None:
-        heading_element = _add(root, f"h{block.heading.level}", block.heading.text)
+        heading_element = add_block(root, f"h{block.heading.level}", block.heading.text)
         if block.heading.marked:
             heading_element.set(_MARKED, "")
         return
@@ -156,27 +193,40 @@ def _append(
     ):
         if len(lines[1].strip()) >= len(lines[0].strip()) // 2:
             level = min(_LEVELS.index(lines[1].strip()[0]) + 1, 6)
-            _add(root, f"h{level}", lines[0].strip())
+            add_block(root, f"h{level}", lines[0].strip())
             lines = lines[2:]
     elif (
         len(lines) == 3
         and lines[0].strip() == lines[2].strip()
         and _UNDERLINE.fullmatch(lines[0].strip())
     ):
-        _add(root, "h1", lines[1].strip())
+        add_block(root, "h1", lines[1].strip())
         return
     if not lines:
         return
     rest = _Block(lines, block.indent)
     heading = _heading(rest, following, base) if lines is block.lines else None
     if heading:
-        _add(root, f"h{heading[0]}", heading[1])
-    elif all(_ITEM.match(line) or line.startswith(" ") for line in lines) and _ITEM.match(lines[0]):
-        _list(root, lines)
-    elif _is_preformatted(rest, base):
-        _add(root, "pre", "\n" + "\n".join(line[rest.indent :] for line in lines) + "\n")
+        add_block(root, f"h{heading[0]}", heading[1])
     else:
-        _paragraphs(root, lines)
+        _body(root, rest, base)
+
+
+def _body(root: etree._Element, block: _Block, base: int) -> None:
+    """A block that is no heading: its lists, and what stands before, between and after them."""
+    ranges = list_ranges(block.lines)
+    drawn = _is_preformatted(block, base)
+    if drawn and not (ranges and ranges[0] == (0, len(block.lines))):
+        text = "\n".join(line[block.indent :] for line in block.lines)
+        add_block(root, "pre", f"\n{text}\n")
+        return
+    begin = 0
+    for start, end in [*ranges, (len(block.lines), len(block.lines))]:
+        if start > begin:
+            _paragraphs(root, block.lines[begin:start])
+        if end > start:
+            _list(root, block.lines[start:end])
+        begin = end
 
 
 def _heading(block: _Block, following: _Block | None, base: int) -> tuple[int, str] | None:
@@ -211,36 +261,38 @@ def _is_preformatted(block: _Block, base: int) -> bool:
 
 
 def _list(root: etree._Element, lines: list[str]) -> None:
-    """Items with their continuation lines; deeper bullets are items of an inner list."""
-    stack: list[tuple[int, etree._Element]] = []
-    for line in lines:
-        found = _ITEM.match(line)
-        if found is None:
-            item = stack[-1][1][-1]
-            item.text = f"{item.text} {line.strip()}"
-            continue
-        indent = len(found[1])
-        while len(stack) > 1 and stack[-1][0] > indent:
-            stack.pop()
-        if not stack:
-            stack.append((indent, etree.SubElement(root, "ul")))
-        elif indent > stack[-1][0] + 1:
-            stack.append((indent, etree.SubElement(stack[-1][1], "ul")))
-        bullet = "" if not found[2].strip("()").rstrip(".").isalnum() else f"{found[2]} "
-        _add(stack[-1][1], "li", f"{bullet}{found[3]}")
+    """Items with their continuation lines; those of a deeper level are items of an inner list."""
+    lists: list[etree._Element] = []
+    for item in items_of(lines) or []:
+        level = min(item.level, _DEEPEST_ITEM)
+        del lists[level:]
+        while len(lists) < level:
+            lists.append(etree.SubElement(lists[-1] if lists else root, "ul"))
+        add_block(lists[-1], "li", " ".join(item.lines))
 
 
 def _paragraphs(root: etree._Element, lines: list[str]) -> None:
-    """One paragraph of wrapped lines, or one each where they are too short or too long for that."""
-    longest = max(len(line) for line in lines)
-    if len(lines) > 1 and not _PROSE_WIDTH <= longest <= UNWRAPPED_WIDTH:
+    """One paragraph of wrapped lines; one each where nobody wrapped them; one with its line ends where these
+    say something ("Present: …", "Apologies: …", an address)."""
+    lines = [line.strip() for line in lines]
+    longest = max(map(len, lines))
+    if longest > UNWRAPPED_WIDTH:
         for line in lines:
-            _add(root, "p", line.strip())
-    else:
-        _add(root, "p", " ".join(line.strip() for line in lines))
+            add_block(root, "p", line)
+        return
+    pairs = list(pairwise(lines))
+    labelled = sum(map(is_labelled, lines))
+    broken = sum(runs_on(a, b) and not _GREETING.fullmatch(a) for a, b in pairs)
+    short = longest < _PROSE_WIDTH and broken * 2 <= len(pairs)
+    text = lines[0]
+    for before, line in pairs:
+        ended = short or (labelled >= 2 and is_labelled(lines[0]) and is_labelled(line))
+        ended = ended or (before.endswith((":", "：")) and len(before) < 0.75 * longest)
+        text += f"{LINE_END if ended else ' '}{line}"
+    add_block(root, "p", text)
 
 
-def _add(parent: etree._Element, tag: str, text: str) -> etree._Element:
+def add_block(parent: etree._Element, tag: str, text: str) -> etree._Element:
     # XML has no place for other control characters.
     element = etree.SubElement(parent, tag)
     element.text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]", "", text)

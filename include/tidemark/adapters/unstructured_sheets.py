@@ -7,12 +7,14 @@ import csv
 import io
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time, timedelta
+from itertools import chain
 from typing import Any
 
 from openpyxl import load_workbook
 
-from tidemark.adapters.html_tables import join_cells, looks_like_header
+from tidemark.adapters.html_tables import header_rows_of, join_cells
 from tidemark.adapters.unstructured_office import core_properties
+from tidemark.adapters.unstructured_sheet_spans import Row, spans_by_sheet, with_spans
 from tidemark.domain.model import CELL, Element, ElementKind, PartitionedDocument
 
 _DELIMITERS = ",;\t|"
@@ -25,7 +27,8 @@ def partition_csv(text: str) -> PartitionedDocument:
     csv.field_size_limit(_MAX_FIELD)
     try:
         rows = [
-            [_folded(cell) for cell in row] for row in csv.reader(io.StringIO(text), _dialect(text))
+            Row([_folded(cell) for cell in row])
+            for row in csv.reader(io.StringIO(text), _dialect(text))
         ]
     except csv.Error as error:
         raise ValueError(str(error)) from error
@@ -52,9 +55,13 @@ def partition_xlsx(content: bytes) -> PartitionedDocument:
     workbook = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
     try:
         sheets = [s for s in workbook.worksheets if s.sheet_state == "visible"]
+        spans = spans_by_sheet(content)
         elements: list[Element] = []
         for number, sheet in enumerate(sheets, start=1):
-            blocks = list(_tables((_cells(row) for row in sheet.iter_rows()), number))
+            rows = with_spans(
+                (_cells(row) for row in sheet.iter_rows()), spans.get(sheet.title, ())
+            )
+            blocks = list(_tables(rows, number))
             named = not sheet.title.lower().startswith(_DEFAULT_SHEETS)
             if blocks and (len(sheets) > 1 or named):
                 elements.append(Element(ElementKind.TITLE, sheet.title, 1, number))
@@ -94,30 +101,37 @@ def _folded(text: str) -> str:
     return " ".join(text.split())
 
 
-def _tables(rows: Iterable[list[str]], page: int | None) -> Iterator[Element]:
+def _tables(rows: Iterable[Row], page: int | None) -> Iterator[Element]:
     """Blocks of rows parted by empty ones: a table each, or paragraphs where there is one column only."""
-    block: list[list[str]] = []
-    first = True
-    for row in [*rows, []]:
-        if any(row):
+    block: list[Row] = []
+    for row in chain(rows, [Row([])]):
+        if any(row.cells):
             block.append(row)
         elif block:
-            yield from _block(block, page, first=first)
-            block, first = [], False
+            yield from _block(block, page)
+            block = []
 
 
-def _block(block: list[list[str]], page: int | None, *, first: bool) -> Iterator[Element]:
-    empty_left = min(next(i for i, cell in enumerate(row) if cell) for row in block)
-    block = [row[empty_left:] for row in block]
-    # Titles and remarks stand alone above a table.
-    while len(block) > 1 and sum(map(bool, block[0])) == 1 and sum(map(bool, block[1])) != 1:
-        yield Element(ElementKind.TEXT, next(filter(None, block[0])), None, page)
-        block = block[1:]
-    if all(sum(map(bool, row)) == 1 for row in block) and len(block) < 4:
-        for row in block:
+def _block(block: list[Row], page: int | None) -> Iterator[Element]:
+    empty_left = min(next(i for i, cell in enumerate(row.cells) if cell) for row in block)
+    wide = [row.wide for row in block]
+    cells = [row.cells[empty_left:] for row in block]
+    # Titles and remarks stand alone above a table; so does no name of a group of its columns.
+    while len(cells) > 1 and sum(map(bool, cells[0])) == 1 and sum(map(bool, cells[1])) != 1:
+        if wide[0] and not cells[0][0]:
+            break
+        yield Element(ElementKind.TEXT, next(filter(None, cells[0])), None, page)
+        cells, wide = cells[1:], wide[1:]
+    if all(sum(map(bool, row)) == 1 for row in cells) and len(cells) < 4:
+        for row in cells:
             yield Element(ElementKind.TEXT, next(filter(None, row)), None, page)
         return
-    width = max(len(join_cells(row).split(CELL)) for row in block[:50])
-    header = looks_like_header([row[:width] for row in block[:2]])
-    text = "\n".join(join_cells(row) for row in block)
-    yield Element(ElementKind.TABLE, text, None, page, header_rows=int(header))
+    width = max(len(join_cells(row).split(CELL)) for row in cells[:50])
+    header_rows = header_rows_of([row[:width] for row in cells[:5]])
+    for row, reaches in zip(cells[:header_rows], wide, strict=False):
+        for column, end in reaches:  # a name over several columns names each
+            first = column - empty_left
+            if 0 <= first < len(row):
+                row[first : end - empty_left] = [row[first]] * (len(row[first : end - empty_left]))
+    text = "\n".join(join_cells(row) for row in cells)
+    yield Element(ElementKind.TABLE, text, None, page, header_rows=header_rows)

@@ -162,6 +162,7 @@ def chunks(document: Mapping[str, Any]) -> RenderableType:
             " › ".join(chunk["heading_path"]), text[:160] + ("…" if len(text) > 160 else ""),
         )  # fmt: skip
     counts = f"{len(document['sections'])} sections, {len(document['chunks'])} chunks"
+    counts += f", profile {about['profile']}"
     return Group(Text(safe(f"{about['uri']}  ({about['title']}): {counts}")), table)
 
 

@@ -15,7 +15,10 @@ NAMESPACE = UUID("6f1c7d0a-3d8e-5a52-9a53-7469646d726b")
 
 def _named(*parts: Canonical) -> UUID:
     """A version 5 UUID (RFC 9562) over bytes: ``uuid.uuid5`` refuses what is not strict UTF-8."""
-    name = NAMESPACE.bytes + canonical(list(parts))
+    return _hashed(NAMESPACE.bytes + canonical(list(parts)))
+
+
+def _hashed(name: bytes) -> UUID:
     return UUID(bytes=sha1(name, usedforsecurity=False).digest()[:16], version=5)
 
 
@@ -51,5 +54,10 @@ class Occurrences:
 
 def point_ids(document: UUID, embed_texts: Iterable[str]) -> list[UUID]:
     """Identify the points of one document, in order."""
+    # As ``point_id`` does, with the part that all of them share encoded once: this runs for every chunk.
+    shared = NAMESPACE.bytes + canonical(["point", str(document)])[:-1]
     occurrences = Occurrences()
-    return [point_id(document, text, occurrences.next(text)) for text in embed_texts]
+    return [
+        _hashed(b'%b,"%b",%d]' % (shared, digest_text(text).encode(), occurrences.next(text)))
+        for text in embed_texts
+    ]

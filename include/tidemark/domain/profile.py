@@ -33,7 +33,7 @@ class Profile:
 
     name: str = "docs"
     strategy: str = "by_title"
-    target_tokens: int = 96
+    target_tokens: int = 112
     max_tokens: int = 240
     min_tokens: int = 12
     parent_tokens: int = 400
@@ -63,7 +63,7 @@ BUILT_IN: Mapping[str, Profile] = MappingProxyType(
         profile.name: profile
         for profile in (
             Profile(),
-            Profile("prose", "by_title", target_tokens=56, min_tokens=10, parent_tokens=128),
+            Profile("prose", "by_title", target_tokens=64, min_tokens=10, parent_tokens=128),
             Profile("faq", "faq", target_tokens=160),
             Profile("contract", "contract", target_tokens=128),
             Profile("code", "code", target_tokens=160),

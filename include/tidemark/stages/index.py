@@ -155,7 +155,7 @@ def _event(job: Job, prepared: Prepared) -> RunDocument:
         decision.uri,
         action.value,
         reason.value,
-        decision.detail,
+        "; ".join(filter(None, (decision.detail, f"cut as {prepared.profile}"))),
         prepared.seconds,
         len(prepared.new),
         prepared.kept,

@@ -21,7 +21,7 @@ PAGE = 500
 DEFAULT_BYTES = 16 * 1024
 """Taken for a document whose size no one told."""
 
-BYTES_PER_CHUNK = 1_500
+BYTES_PER_CHUNK = 1_000
 """Raw bytes that make a chunk, before the source has taught better (measured on HTML documentation)."""
 
 TEXTS_PER_SECOND = 20.0

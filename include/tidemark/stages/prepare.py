@@ -93,6 +93,7 @@ class Prepared:
     kept: how many points stay, moved ones included.
     removed_points, removed_sections: ids the new version no longer has.
     changed_sections: positions of the sections to write.
+    profile: name of the chunking profile that it was cut by.
     """
 
     version: Version
@@ -110,6 +111,7 @@ class Prepared:
     removed_sections: tuple[UUID, ...]
     changed_sections: tuple[int, ...]
     seconds: float = 0.0
+    profile: str = ""
 
     def new_chunks(self) -> list[Chunk]:
         return [self.document.chunks[i] for i in self.new]
@@ -139,16 +141,22 @@ def prepare(
     if trusted and record is not None and _same_content(record, content_hash, target):
         return SameContent(version, perf_counter() - started)
     with meter.stage("chunk"):
+        profile = choose_profile(job.profile, version.uri, partitioned)
         document = chunk_document(
             version.planned.decision.document_id,
             partitioned,
-            choose_profile(job.profile, version.uri, partitioned),
+            profile,
             tools.tokenizer,
             tools.code_parser,
             tools.sentence_embedder,
         )
     prepared = _difference(job, tools, target, version, partitioned, document)
-    return replace(prepared, content_hash=content_hash, seconds=perf_counter() - started)
+    return replace(
+        prepared,
+        content_hash=content_hash,
+        profile=profile.name,
+        seconds=perf_counter() - started,
+    )
 
 
 def _elements(job: Job, tools: Tools, version: Version, meter: Meter) -> PartitionedDocument:

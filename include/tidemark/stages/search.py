@@ -13,6 +13,8 @@ from tidemark.stages.job import embed_fingerprint
 
 MODES = ("dense", "lexical", "hybrid")
 EXPANSIONS = ("none", "section")
+_AHEAD = 4
+_MOST_ASKED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +57,18 @@ def search(
 ) -> list[SearchResult]:
     """Find the ``k`` best chunks, best first.
 
+    With ``expand`` "section" these are the best chunks of ``k`` different sections: several small chunks of
+    one section would only hand a reader the same text again.
     Raises ``PermanentError`` when nothing is indexed under the configured model.
     """
     generation = _generation(tools)
     with tools.index.session():
-        hits = _hits(tools, generation, query, k, mode, where)
-        sections = _sections(tools.index, generation, hits) if expand == "section" else {}
+        if expand != "section":
+            return [
+                SearchResult(hit, None) for hit in _hits(tools, generation, query, k, mode, where)
+            ]
+        hits = _one_a_section(tools, generation, query, k, mode, where)
+        sections = _sections(tools.index, generation, hits)
     return [SearchResult(hit, sections.get(_section_id(hit))) for hit in hits]
 
 
@@ -78,6 +86,26 @@ def _generation(tools: Searcher) -> int:
         f"The index {tools.index_name!r} was built with another embedding model.",
         "Set TIDEMARK_EMBEDDING_MODEL back, or index with the new one: `tidemark index --all`.",
     )
+
+
+def _one_a_section(
+    tools: Searcher,
+    generation: int,
+    query: str,
+    k: int,
+    mode: str,
+    where: Mapping[str, str | list[str]] | None,
+) -> list[StoredPoint]:
+    """The best hit of each of the ``k`` best sections; more is asked for until there are so many."""
+    asked = k * _AHEAD
+    while True:
+        hits = _hits(tools, generation, query, asked, mode, where)
+        best: dict[UUID, StoredPoint] = {}
+        for hit in hits:
+            best.setdefault(_section_id(hit), hit)
+        if len(best) >= k or len(hits) < asked or asked >= _MOST_ASKED:
+            return list(best.values())[:k]
+        asked = min(asked * _AHEAD, _MOST_ASKED)
 
 
 def _hits(

@@ -1,13 +1,15 @@
 """A section's elements as atoms: what is short stays whole, what is long is opened in its natural parts."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
-from tidemark.domain.model import Element, ElementKind
+from tidemark.domain.model import Definition, Element, ElementKind
 from tidemark.ports import CodeParser, Tokenizer
-from tidemark.stages.chunking.bonds import bond_price, bonded, sentence_bond
+from tidemark.stages.chunking.bonds import bond_price, bonded, caption_of, sentence_bond
 from tidemark.stages.chunking.code_parts import code_parts, definition_groups
+from tidemark.stages.chunking.code_regions import UNIT
 from tidemark.stages.chunking.cuts import CHARS_PER_TOKEN, cut_by_tokens
 from tidemark.stages.chunking.packing import INSEPARABLE, Atom
 from tidemark.stages.chunking.rendering import Rendered
@@ -17,7 +19,12 @@ SENTENCE_PRICE = 0.3
 CLAUSE_PRICE = 2.0
 CUT_PRICE = 3.0
 NEW_PLACE_PRICE = 0.3
+CODE_SPREAD = 0.2
+"""Of it in code, whose own prices tell its places apart in smaller steps."""
 _MIN_ROOM_SHARE = 2
+_DEEPEST = 3
+"""Level of the definitions that are kept whole within one that is too long."""
+_HEADING = frozenset({ElementKind.TITLE, ElementKind.CAPTION})
 _INTRODUCED = frozenset({ElementKind.LIST_ITEM, ElementKind.TABLE, ElementKind.CODE})
 
 
@@ -49,12 +56,20 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Here:
-    """One element's text, where in its section it begins, and the price of a boundary before it."""
+    """One element's text, where in its section it begins, and the price of a boundary before it.
+
+    beside: tokens of the heading or the caption that no piece may part from it: it is opened where it fits
+        only without them.
+    caption: of a table, to be repeated. below: its tokens when it stands below the table, else 0.
+    """
 
     text: str
     start: int
     index: int
     price: float
+    beside: int = 0
+    caption: str = ""
+    below: int = 0
 
     def whole(self, size: int) -> Atom:
         end = self.start + len(self.text)
@@ -79,57 +94,61 @@ class Splitter:
         self, elements: Sequence[Element], rendered: Rendered, tokens: Sequence[int]
     ) -> list[Atom]:
         """Atoms in order; ``tokens`` are those of each element's rendered text."""
+        shown = [index for index, (start, end) in enumerate(rendered.spans) if start < end]
+        seen = [elements[index] for index in shown]
         atoms: list[Atom] = []
-        previous: int | None = None
-        for index, (start, end) in enumerate(rendered.spans):
-            if start == end:
-                continue
-            element = elements[index]
-            price = _new_place(rendered.text, start, end)
-            if previous is not None and self.opening.bonds:
-                price += bond_price(elements[previous], element)
-            caption = self._caption(elements, previous, element, rendered)
-            leads = self.opening.bonds and _leads(elements, index)
-            here = _Here(rendered.text[start:end], start, index, price)
-            atoms += self._element(element, here, tokens[index], caption, leads=leads)
-            previous = index
+        beside = 0
+        for place, index in enumerate(shown):
+            start, end = rendered.spans[index]
+            beside = beside if place and seen[place - 1].kind in _HEADING else 0
+            price = _new_place(rendered.text, start, end) + self._bond(seen, place)
+            caption, below = "", 0
+            about = caption_of(seen, place)
+            if about is not None:
+                first, last = rendered.spans[shown[about]]
+                caption = rendered.text[first:last]
+                below = tokens[shown[about]] if about > place else 0
+            whole = rendered.text[start:end]
+            here = _Here(whole, start, index, price, beside + below, caption, below)
+            atoms += self._element(seen, place, here, tokens)
+            beside += tokens[index]
         return atoms
 
-    def _caption(
-        self,
-        elements: Sequence[Element],
-        previous: int | None,
-        element: Element,
-        rendered: Rendered,
-    ) -> str:
-        """The caption that every piece of a table repeats."""
-        if element.kind is not ElementKind.TABLE or previous is None:
-            return ""
-        if elements[previous].kind is not ElementKind.CAPTION:
-            return ""
-        start, end = rendered.spans[previous]
-        return rendered.text[start:end]
+    def _bond(self, seen: Sequence[Element], place: int) -> float:
+        if not place or not self.opening.bonds:
+            return 0.0
+        before = seen[place - 1]
+        if place == 1 and before.kind is ElementKind.CAPTION:
+            return INSEPARABLE  # nothing is above it that it could belong to
+        return bond_price(before, seen[place], seen[place + 1] if place + 1 < len(seen) else None)
 
     def _element(
-        self, element: Element, here: _Here, tokens: int, caption: str, *, leads: bool
+        self, seen: Sequence[Element], place: int, here: _Here, tokens: Sequence[int]
     ) -> list[Atom]:
-        size = size_of(tokens, len(here.text))
+        element = seen[place]
+        size = size_of(tokens[here.index], len(here.text))
+        room = max(self.limit - here.beside, 1)
         if element.kind is ElementKind.TABLE:
-            if size <= min(self.opening.tables, self.limit):
+            if size <= min(self.opening.tables, room):
                 return [here.whole(size)]
-            return self._measured(here, self._rows(element, here.text, caption))
+            return self._measured(here, self._rows(element, here))
         if element.kind is ElementKind.CODE:
-            if size <= min(self.opening.code, self.limit):
+            if size <= min(self.opening.code, room):
                 return [here.whole(size)]
-            return self._measured(here, self._code(element, here.text))
+            return self._measured(here, self._code(element, here.text), spread=CODE_SPREAD)
         # A long paragraph that introduces a list gives its last sentence to the list.
+        leads = self.opening.bonds and _leads(seen, place)
         most = self.opening.prose // 2 if leads else self.opening.prose
-        if size <= min(most, self.limit):
+        if size <= min(most, room):
             return [here.whole(size)]
         return self._measured(here, self._sentences(here.text))
 
-    def _rows(self, element: Element, text: str, caption: str) -> list[Part]:
-        """Rows, each with the caption and the header to be repeated where a piece begins with it."""
+    def _rows(self, element: Element, here: _Here) -> list[Part]:
+        """Rows, each with the caption and the header to be repeated where a piece begins with it.
+
+        The first piece repeats a caption that stands below the table; one above is in it.
+        """
+        text, caption = here.text, here.caption
         lines = _line_spans(text)
         head = min(element.header_rows, len(lines) - 1)
         header = text[: lines[head - 1][1]] if head > 0 else ""
@@ -143,12 +162,13 @@ class Splitter:
             ),
             "",
         )
+        first = caption if here.below and prefix.startswith(caption) else ""
         return [
             Part(
                 start,
                 end,
                 INSEPARABLE if 0 < number <= head else 0.0,
-                prefix if number >= max(head, 1) else "",
+                prefix if number >= max(head, 1) else first if number == 0 else "",
             )
             for number, (start, end) in enumerate(lines)
         ]
@@ -159,19 +179,37 @@ class Splitter:
             Part(part.start, part.end, part.price, self._signature(part.context))
             for part in code_parts(text, definitions)
         ]
-        if not self.opening.definitions:
+        if self.opening.definitions:
+            yield from self._whole_definitions(text, parts, definitions, 0)
+        else:
             yield from parts
-            return
+
+    def _whole_definitions(
+        self, text: str, parts: Sequence[Part], definitions: Sequence[Definition], level: int
+    ) -> Iterator[Part]:
+        """The parts of each definition as one where it fits, else those of what is defined in it."""
         position = 0
-        for start, end in definition_groups(text, definitions):
-            inside = []
+        starts = [one.start for one in definitions if one.level == level and one.kind != UNIT]
+        for start, end in definition_groups(text, definitions, level):
+            first = position
             while position < len(parts) and parts[position].start < end:
-                inside.append(parts[position])
                 position += 1
-            if size_of(self._count([text[start:end]])[0], end - start) <= self.limit:
-                yield Part(start, end, inside[0].price if inside else 0.0)
+            inside = parts[first:position]
+            if not inside:
+                continue
+            defined = bisect_left(starts, start) < bisect_left(starts, end)
+            if (defined or level == 0) and self._fits(text, inside):
+                yield replace(inside[0], end=inside[-1].end)
+            elif defined and level < _DEEPEST:
+                yield from self._whole_definitions(text, inside, definitions, level + 1)
             else:
                 yield from inside
+
+    def _fits(self, text: str, parts: Sequence[Part]) -> bool:
+        """Whether parts that follow each other fit one piece, with what is repeated above it."""
+        whole = text[parts[0].start : parts[-1].end]
+        shown = f"{parts[0].prefix}\n{whole}" if parts[0].prefix else whole
+        return size_of(self._count([shown])[0], len(shown)) <= self.limit
 
     def _signature(self, lines: tuple[str, ...]) -> str:
         """The lines above a piece of a definition, as many of the innermost as leave it room."""
@@ -191,7 +229,9 @@ class Splitter:
             yield Part(start, end, price)
             before = sentence
 
-    def _measured(self, here: _Here, parts: Iterator[Part] | list[Part]) -> list[Atom]:
+    def _measured(
+        self, here: _Here, parts: Iterator[Part] | list[Part], spread: float = 1.0
+    ) -> list[Atom]:
         """Atoms of parts of one element; a part over the limit is cut by clauses, then by words."""
         text, index, listed = here.text, here.index, list(parts)
         prefixes = dict.fromkeys(part.prefix for part in listed if part.prefix)
@@ -201,12 +241,17 @@ class Splitter:
         for part, tokens in zip(listed, counts, strict=True):
             above = sizes.get(part.prefix, 0)
             size = size_of(tokens, part.end - part.start)
-            dear = part.price + _new_place(text, part.start, part.end) if atoms else here.price
-            if size <= self.limit - above:
+            dear = here.price
+            if atoms:
+                dear = part.price + spread * _new_place(text, part.start, part.end)
+            # What no piece may part from the element's begin leaves its first part less room.
+            beside = here.beside if not atoms else 0
+            room = max(self.limit - above - beside, 1)
+            if size <= room:
                 start, end = here.start + part.start, here.start + part.end
                 atoms.append(Atom(start, end, index, index, size, dear, part.prefix, above))
                 continue
-            for start, end, price in self._cut(text, part, self.limit - above):
+            for start, end, price in self._cut(text, part, room):
                 size = size_of(self._count([text[start:end]])[0], end - start)
                 price = dear if start == part.start else price
                 start, end = here.start + start, here.start + end

@@ -26,6 +26,8 @@ _INTRODUCTION_CHARS = 240
 _LABEL_CHARS = 80
 _QUESTION_CHARS = 240
 _LEAD_CHARS = 160
+_EXEMPT_CHARS = 72
+_DENIAL_CHARS = 100
 
 TURN_PRICE = 2.0
 ANAPHOR_PRICE = 1.0
@@ -36,9 +38,18 @@ ITEM_PRICE = 0.05
 BLOCK_PRICE = 0.25
 
 
-def bonded(before: Element, after: Element) -> bool:
-    """Whether a reader would not part two neighbouring elements while both fit."""
-    if before.kind in {ElementKind.CAPTION, ElementKind.TERM} or _captions(before, after):
+def bonded(before: Element, after: Element, following: Element | None = None) -> bool:
+    """Whether a reader would not part two neighbouring elements while both fit.
+
+    following: what comes after the second, which tells whose a caption is.
+    """
+    if before.kind is ElementKind.CAPTION:
+        return after.kind in _PICTURED or not _is_closing_caption(before.text) or _restricts(after)
+    if after.kind is ElementKind.CAPTION and _is_closing_caption(after.text):
+        return following is None or following.kind not in _PICTURED or _captions(before, after)
+    if before.kind is ElementKind.TERM or _captions(before, after) or _restricts(after):
+        return True
+    if before.kind is ElementKind.DEFINITION and after.kind is ElementKind.DEFINITION:
         return True
     if is_question(before.text):
         return before.kind in _PROSE and not is_question(after.text)
@@ -52,21 +63,21 @@ def bonded(before: Element, after: Element) -> bool:
         return True
     if after.kind in _BLOCKS:
         return _ends_open(before.text)
-    return _restricts(after) or _is_answer(before, after)
+    return _is_answer(before, after)
 
 
-def bond_price(before: Element, after: Element) -> float:
-    """The price of a boundary between two neighbouring elements.
+def bond_price(before: Element, after: Element, following: Element | None = None) -> float:
+    """The price of a boundary between two neighbouring elements; ``following`` as in ``bonded``.
 
     0.0 for none, ``INSEPARABLE`` for what is never parted while both fit, about 1.0 for a paragraph that
     leans on the one before it. Within a list it grows with the depth of the second item.
     """
     if before.kind is ElementKind.LIST_ITEM and after.kind is ElementKind.LIST_ITEM:
-        if is_question(before.text) and not is_question(after.text):
+        if _restricts(after) or (is_question(before.text) and not is_question(after.text)):
             return INSEPARABLE
         deeper = max((after.level or 1) - (before.level or 1), 0)
         return ITEM_PRICE + NESTED_ITEM_PRICE * ((after.level or 1) - 1) + 1.5 * deeper
-    if before.kind is ElementKind.TITLE or bonded(before, after):
+    if before.kind is ElementKind.TITLE or bonded(before, after, following):
         return INSEPARABLE
     price = BLOCK_PRICE if after.kind in {ElementKind.DEFINITION, *_BLOCKS} else 0.0
     if after.kind in _PROSE:
@@ -95,7 +106,13 @@ def leaning(text: str) -> float:
     head = text[:_LEAD_CHARS]
     if phrases.RESTRICTION.match(head):
         return INSEPARABLE
-    if phrases.TURN.match(head):
+    if phrases.TURN.match(head) or phrases.EXEMPT.search(head, 0, _EXEMPT_CHARS):
+        return TURN_PRICE
+    if (
+        len(text) <= _DENIAL_CHARS
+        and text.rstrip(" .\n").endswith(("not", "n't", "n’t"))
+        and phrases.DENIAL.fullmatch(text)
+    ):
         return TURN_PRICE
     return ANAPHOR_PRICE if phrases.ANAPHOR.match(head) else 0.0
 
@@ -147,9 +164,42 @@ def _captions(before: Element, after: Element) -> bool:
 
 
 def _is_caption(text: str) -> bool:
+    head = text[:_LABEL_CHARS]
     return len(text) <= 2 * _INTRODUCTION_CHARS and bool(
-        phrases.CAPTION_NUMBER.match(text[:_LABEL_CHARS])
+        phrases.CAPTION_NUMBER.match(head) or phrases.UNNUMBERED_CAPTION.match(head)
     )
+
+
+def _is_closing_caption(text: str) -> bool:
+    """Whether a caption tells of what is above it (a picture, mostly), and does not head what follows."""
+    stripped = text.strip()
+    if phrases.NOTE_LABEL.fullmatch(stripped) or _ends_open(stripped):
+        return False
+    return (
+        _is_caption(text)
+        or len(stripped) > _LABEL_CHARS
+        or stripped.endswith((".", "。", "।", "۔"))
+    )
+
+
+def caption_of(elements: Sequence[Element], table: int) -> int | None:
+    """The index of the caption of the table at an index: the one above it, else the one below it."""
+    if elements[table].kind is not ElementKind.TABLE:
+        return None
+    before = elements[table - 1] if table else None
+    if before is not None and (
+        before.kind is ElementKind.CAPTION
+        or (before.kind is ElementKind.TEXT and _is_caption(before.text))
+    ):
+        return table - 1
+    after = elements[table + 1] if table + 1 < len(elements) else None
+    if after is None:
+        return None
+    following = elements[table + 2] if table + 2 < len(elements) else None
+    if following is not None and following.kind in _PICTURED:
+        return None  # it is rather the caption of the next
+    closing = after.kind is ElementKind.CAPTION and _is_closing_caption(after.text)
+    return table + 1 if closing or _captions(elements[table], after) else None
 
 
 def _introduces(element: Element) -> bool:

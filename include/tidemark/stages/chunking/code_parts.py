@@ -117,12 +117,14 @@ def code_parts(text: str, definitions: Sequence[Definition]) -> list[CodePart]:
     return parts
 
 
-def definition_groups(text: str, definitions: Sequence[Definition]) -> list[tuple[int, int]]:
-    """The top-level ranges of ``text`` in whole lines: each definition with its comments, and the rest.
+def definition_groups(
+    text: str, definitions: Sequence[Definition], level: int = 0
+) -> list[tuple[int, int]]:
+    """Ranges of ``text`` in whole lines: each definition of a level with its comments, and the rest.
 
     Together they hold every character that is not blank, in order. Without definitions it is one range.
     """
-    tops = [d for d in definitions if d.kind != UNIT and d.level == 0]
+    tops = [d for d in definitions if d.kind != UNIT and d.level == level]
     groups: list[tuple[int, int]] = []
     within = 0
     owner: object = None

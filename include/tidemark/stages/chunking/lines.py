@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
 
+from tidemark.stages.chunking import phrases
+
 _LONGEST_ASIDE = 300
 _SIGNS = re.compile(r"`[^`\n]{1,200}`|[()\[\]（）「」『』【】]|\n[^\S\n]*\n")
 _PARTNER = {")": "(", "]": "[", "）": "（", "」": "「", "』": "『", "】": "【"}
@@ -165,6 +167,8 @@ def with_long_runs_cut(text: str, spans: list[tuple[int, int]]) -> list[tuple[in
             position = start
             for space in _SPACES.finditer(text, start, end):
                 place = space.start()
+                if _leans(text, space.end()):
+                    continue  # an exception is not cut from what it excepts
                 if place - position >= _LONG_RUN // 2 and end - place >= _LONG_RUN // 4:
                     stretch(cut, text, position, place)
                     position = place
@@ -172,3 +176,8 @@ def with_long_runs_cut(text: str, spans: list[tuple[int, int]]) -> list[tuple[in
         else:
             cut.append((start, end))
     return cut
+
+
+def _leans(text: str, place: int) -> bool:
+    head = text[place : place + _GLANCE]
+    return bool(phrases.RESTRICTION.match(head) or phrases.TURN.match(head))

@@ -22,6 +22,7 @@ other and from the section's ends, so that none makes a tiny piece."""
 _ANCHOR_MOST = 0.9
 """A boundary over this price parts what belongs together, and is no anchor however dear the others."""
 _PIECE = 0.05
+_SIZE_MOST = 30.0
 _TINY = 1.0
 _TINY_AT_BREAKS = 20.0
 
@@ -126,7 +127,8 @@ def _cheapest(atoms: Sequence[Atom], sizes: Sizes, tiny: float) -> list[tuple[in
             if total > limit and start < end - 1:
                 continue
             off = (target - total) / target if total <= target else (total - target) / reach
-            price = best[start] + _PIECE + off * off + (atom.price if start else 0.0)
+            size = min(off * off, _SIZE_MOST)
+            price = best[start] + _PIECE + size + (atom.price if start else 0.0)
             if total < least:
                 price += tiny
             if price < best[end]:

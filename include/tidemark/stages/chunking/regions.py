@@ -114,7 +114,7 @@ def _merged(
         top,
         nodes[top].path,
         tuple(elements),
-        Rendered(text, tuple(spans)),
+        Rendered(text[:position], tuple(spans)),
         tuple(tokens),
         _page(nodes[top]),
         _anchor(nodes[top]),

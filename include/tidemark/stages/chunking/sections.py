@@ -69,6 +69,8 @@ def fold(elements: Sequence[Element]) -> list[Node]:
 
 
 def as_one(elements: Sequence[Element]) -> list[Node]:
-    """The whole document as the body of one node, its headings among the text."""
+    """The whole document as the body of one node, its headings among the text; none of headings alone."""
     body = [element for element in elements if element.text.strip()]
-    return [Node(None, (), None, body, render(body), 1)] if body else []
+    if all(element.kind is ElementKind.TITLE for element in body):
+        return []
+    return [Node(None, (), None, body, render(body), 1)]

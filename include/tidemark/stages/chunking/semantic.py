@@ -13,6 +13,8 @@ from tidemark.ports import Embedder
 from tidemark.stages.chunking.packing import BREAK, Atom
 
 _WITHIN = 0.5
+_BREAKS_UNDER = 1.0
+"""A dearer boundary parts what belongs together, or a sentence, whatever the distance."""
 _MOST = 8_192
 """Sentences embedded at a time, which bounds memory."""
 
@@ -32,8 +34,9 @@ def meaning_breaks(
     edge = ordered[min(len(ordered) * profile.percentile // 100, len(ordered) - 1)]
     repriced = [atoms[0]]
     for atom, distance in zip(atoms[1:], distances, strict=True):
-        price = BREAK if distance >= edge and distance > 0 else _WITHIN * (1 - distance)
-        repriced.append(replace(atom, price=max(price, atom.price) if price > 0 else price))
+        wanted = distance >= edge and distance > 0 and atom.price < _BREAKS_UNDER
+        price = BREAK if wanted else max(_WITHIN * (1 - distance), atom.price)
+        repriced.append(replace(atom, price=price))
     return repriced
 
 

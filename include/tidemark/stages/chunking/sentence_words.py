@@ -15,6 +15,11 @@ NEVER_LAST = _words(
     # words between two others
     "eg ie vs cf viz ca approx resp bzw bspw zb dh vgl ggf evtl eventl inkl einschl exkl sog gem geb",
     "ebd zit zzgl abzgl lt mind max min ugs insb insbes bspw entspr ggü bijv bv nl incl excl env",
+    "zul zust zuständ versch jew jeweil stellv vors amtl gesetzl sonst priv öffentl schriftl mündl",
+    "lfd bgbl rgbl einschließl ausschl zusätzl monatl jährl wöchentl vorauss voraussichtl",
+    "durchschn ungef hl pkt bhf anl",
+    "verb allgem erg erforderl entspr unverb mtl städt staatl techn wiss",
+    "kath evang wirtschaftl beschr unbeschr gewerbl",
     "pej ej pex cfr ecc aprox apdo avda dupdo gral dir transl subst dep cosiddetto mln mld nb ps",
 )
 
@@ -29,7 +34,7 @@ MAY_BE_LAST = _words(
     "inc ltd corp co llc plc gmbh bros jr sr esq phd md al assn assoc dept dist div univ inst ave",
     "blvd rd st str ln hwy pkwy ste apt bldg fl ft lb lbs oz hr hrs sec secs mins yr yrs mo est",
     "govt intl natl dpt ext tel fax adj adv orig esp var sp spp subsp misc ibid op cit suppl repr rept",
-    "abbr abs anm aufl ausg bd bde bes betr bez dgl etw hrsg jh jhd jr kap mio mrd mwst nachm od",
+    "gesch abbr abs anm aufl ausg bd bde bes betr bez dgl etw hrsg jh jhd jr kap mio mrd mwst nachm od",
     "rd sa spez std tägl tsd ua usf u-a vorm vorl wg zt zw zzt allg bearb",
     "av bd bld boul ed éd fasc hab ill intro janv févr juil déc sept oct nov ouvr s-d sté trad",
     "vve admón cía dcha izq núm pág págs prov tfno ud uds ee uu art cap pag pagg sec seg vol",
@@ -48,9 +53,11 @@ LAST_BEFORE_CAPITAL = _words("etc usw usf enz ecc")
 
 # Before a number, a letter of an enumeration or a Roman numeral.
 BEFORE_NUMBER = _words(
-    "no nos nr nrn núm num nn fig figs tab tabs tbl art arts sec sect secs ch chap chs vol vols pp p pg",
+    "no nos nr nrn núm num nn fig figs tab tabs tbl art arts sec sect",
+    "secs ch chap chs vol vols pp p pg",
     "eq eqs para paras par app ex exx bd bde s ss abb abs abt kap ziff rdnr rn lit bl z pág págs pag",
     "exp eqn thm def prop lem cor rem rm lot ann n° nº cap lám n v vv",
+    "zi gz gesch anl beil tz pos pkt plz bgbl rgbl gbl abl amtsbl tel fax",
     "c cc ser ver vers rev ed op ref refs reg cl lfg rz anm fn lect afb blz hfst jan feb mar",
     "apr jun jul aug sep sept oct nov dec approx ca",
 )
@@ -63,10 +70,12 @@ STARTERS = _words(
     "the a an this that these those there here it its he she they we you i his her their our my your",
     "what when where who why how which if in on at by for from with without after before during since",
     "until while although though because as to but and or so yet nor then thus hence therefore however",
-    "moreover meanwhile finally first second next also still once only even such some many most all each",
+    "moreover meanwhile finally first second next also still once only even",
+    "such some many most all each",
     "every both no not do does did is are was were can could will would should may might must have has",
     "let please another other one two",
-    "der die das ein eine einer es er sie wir ihr ich man dies dieser diese dieses jedoch aber und oder",
+    "der die das ein eine einer es er sie wir ihr ich man dies",
+    "dieser diese dieses jedoch aber und oder",
     "wenn als nach vor bei mit im am auf aus seit zum zur hier dort dann danach daher deshalb damit",
     "auch nur nicht kein keine alle wer wie wo wann warum sein seine",
     "le la les un une il elle ils elles on nous vous je ce cette ces cela ceci mais et ou donc car si",

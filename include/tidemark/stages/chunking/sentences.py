@@ -30,7 +30,7 @@ _STOP = re.compile(
     rf"(?<=[{_LATIN}])(?P<latin>(?:(?<=\.)(?:[^\S\n]\.){{2,}}|[{_LATIN}]*))"
     rf"(?:[{_CLOSING}]|[ \u00a0\u202f]»)*(?:\[\d{{1,3}}\]|[¹²³⁰-⁹]+)*(?=\s|\Z)"
     rf"|(?<=[{_CJK}][!?])(?P<dense>[!?]*)[{_CLOSING}]*(?=[{_CJK}])"
-    rf"|(?<=[{_STOPS}།])(?P<other>[{_STOPS}།]*(?:\s*།)*)[{_CLOSING}!?！？…]*"
+    rf"|(?<=[{_STOPS}།])(?P<other>[{_STOPS}།]*(?:[^\S\n]*།)*)[{_CLOSING}!?！？…]*"
     rf"|(?<=[{_GREEK}];)(?P<greek>)(?=\s+[Α-ΩΆΈΉΊΌΎΏ«]))"
 )
 _WORD_BEFORE = re.compile(r"([^\W_]+(?:[.'’&-][^\W_]+)*°?)$")

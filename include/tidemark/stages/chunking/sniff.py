@@ -30,7 +30,7 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _LEGAL = re.compile(
-    r"\b(?:shall|hereby|hereof|herein|hereto|hereunder|thereof|whereas|agreement|licensee|licensor|lessee|lessor|"
+    r"\b(?:shall|notwithstanding|liable|negligence|hereby|hereof|herein|hereto|hereunder|thereof|whereas|agreement|licensee|licensor|lessee|lessor|"
     r"tenant|landlord|indemnif\w+|liabilit\w+|governing law|terminat\w+|warrant\w+|the part(?:y|ies)|"
     r"vertrag\w*|vertragspart\w+|haftung|kündigung|gewährleistung|auftragnehmer\w*|auftraggeber\w*|"
     r"contrat|les parties|résiliation|responsabilité|preneur|bailleur|ci-après|"
@@ -40,10 +40,10 @@ _LEGAL = re.compile(
     re.IGNORECASE,
 )
 _STRONG_LEGAL = frozenset(
-    {"shall", "hereby", "hereof", "herein", "hereto", "hereunder", "thereof", "whereas", "the party",
-     "the parties", "les parties", "las partes", "le parti", "as partes", "partijen", "haftung",
-     "auftragnehmer", "auftraggeber", "agreement", "licensee", "licensor", "lessee", "lessor", "tenant",
-     "landlord"}
+    {"notwithstanding", "liable", "negligence", "shall", "hereby", "hereof", "herein", "hereto",
+     "hereunder", "thereof", "whereas", "the party", "the parties", "les parties", "las partes",
+     "le parti", "as partes", "partijen", "haftung", "auftragnehmer", "auftraggeber", "agreement",
+     "licensee", "licensor", "lessee", "lessor", "tenant", "landlord"}
 )  # fmt: skip
 
 

@@ -5,7 +5,8 @@ strategy                opened into                     boundaries              
 by_title, markdown      long prose into sentences,      dear within what belongs together   best fit
                         tables and code over the limit
 paragraph               only over the limit             between all that is not bonded      best fit
-semantic                sentences                       where neighbours' meanings part     best fit
+semantic                sentences                       where neighbours' meanings part,    best fit
+                                                        never within what belongs together
 faq                     only over the limit             before each question                best fit
 contract                only over the limit             before each numbered clause         best fit
 table                   rows                            between rows                        best fit
@@ -26,7 +27,7 @@ from tidemark.domain.profile import STRATEGIES, Profile
 from tidemark.ports import CodeParser, Embedder, Tokenizer
 from tidemark.stages.chunking import phrases
 from tidemark.stages.chunking.atoms import Opening, Splitter
-from tidemark.stages.chunking.bonds import is_question
+from tidemark.stages.chunking.bonds import ANAPHOR_PRICE, is_question
 from tidemark.stages.chunking.cuts import cut_by_tokens
 from tidemark.stages.chunking.packing import BREAK, INSEPARABLE, Atom, Packer, Sizes, fill, pack
 from tidemark.stages.chunking.rendering import Rendered
@@ -34,10 +35,10 @@ from tidemark.stages.chunking.semantic import meaning_breaks
 
 REACH = 0.6
 """A piece of prose may go this share over the target at the price of 1."""
+_LETTERED_PRICE = 0.4
+_IN_CLAUSE_PRICE = 0.6
 _GREEDY = frozenset({"recursive", "sentence", "fixed"})
-_WITHOUT_BONDS = _GREEDY | {"semantic"}
-_FREE = frozenset({"fixed", "sentence", "recursive"})
-"""Strategies whose overlap reaches over paragraphs: to them a section is one run of text."""
+"""To them a section is one run of text: bonds do not count, and overlap reaches over paragraphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,16 @@ class Strategy:
                 "Give the chunking an embedder, or use another strategy.",
             )
 
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text without the special ones."""
+        if not texts:
+            return []
+        special = self.tokenizer.special_tokens
+        return [count - special for count in self.tokenizer.count(texts)]
+
     @property
     def overlaps_paragraphs(self) -> bool:
-        return self.profile.strategy in _FREE
+        return self.profile.strategy in _GREEDY
 
     def atoms(
         self,
@@ -105,7 +113,7 @@ class Strategy:
         limit, target = room.limit, room.target
         over = min(int(target * (1 + REACH)), limit)
         strategy = self.profile.strategy
-        bonds = strategy not in _WITHOUT_BONDS
+        bonds = strategy not in _GREEDY
         if strategy in {"semantic", "sentence"}:
             return Opening(0, limit, limit, bonds)
         if strategy in {"paragraph", "faq", "contract", "whole"}:
@@ -116,7 +124,7 @@ class Strategy:
             return Opening(over, target, limit, bonds)
         if strategy == "code":
             return Opening(over, limit, target, bonds, definitions=True)
-        return Opening(over, limit, limit, bonds)
+        return Opening(over, limit, limit, bonds, definitions=True)
 
     def _windows(self, rendered: Rendered, room: Room) -> list[Atom]:
         """Windows of equal size over a section's whole text, whatever stands there."""
@@ -142,7 +150,7 @@ def _paragraphs(
     for before, atom in pairwise(atoms):
         within = before.last == atom.first
         listed = elements[atom.first].kind is ElementKind.LIST_ITEM
-        loose = not within and not listed and atom.price < 1.0
+        loose = not within and not listed and atom.price < ANAPHOR_PRICE
         repriced.append(replace(atom, price=BREAK) if loose else atom)
     return repriced
 
@@ -152,19 +160,29 @@ def _questions(
 ) -> list[Atom]:
     """A boundary is wanted before each question, and none within its answer while it fits."""
     repriced: list[Atom] = list(atoms[:1])
-    asked = bool(atoms) and _asks(elements[atoms[0].first], rendered, atoms[0])
+    asked = elements[atoms[0].first] if atoms and _asks(elements, rendered, atoms[0]) else None
     for before, atom in pairwise(atoms):
-        asks = atom.first != before.last and _asks(elements[atom.first], rendered, atom)
-        if asks and not _asks(elements[before.last], rendered, before):
+        element = elements[atom.first]
+        asks = atom.first != before.last and _asks(elements, rendered, atom)
+        if asks and asked is not None and element.kind is ElementKind.LIST_ITEM:
+            # A list within an answer may ask too; only where questions are items does an item begin one.
+            asks = asked.kind is ElementKind.LIST_ITEM
+        # Questions in a row share their answer, but a list of questions is not part of the first of them.
+        above = elements[before.last]
+        in_a_row = _asks(elements, rendered, before) and (
+            above.kind is not ElementKind.LIST_ITEM or element.kind is ElementKind.LIST_ITEM
+        )
+        if asks and not in_a_row and above.kind is not ElementKind.TITLE:
             repriced.append(replace(atom, price=BREAK))
         else:
-            repriced.append(replace(atom, price=max(atom.price, INSEPARABLE if asked else 0.0)))
-        asked = asked or asks
+            bound = INSEPARABLE if asked is not None else 0.0
+            repriced.append(replace(atom, price=max(atom.price, bound)))
+        asked = element if asks else asked
     return repriced
 
 
-def _asks(element: Element, rendered: Rendered, atom: Atom) -> bool:
-    return element.kind is not ElementKind.CODE and is_question(
+def _asks(elements: Sequence[Element], rendered: Rendered, atom: Atom) -> bool:
+    return elements[atom.first].kind is not ElementKind.CODE and is_question(
         rendered.text[atom.start : atom.end]
     )
 
@@ -177,12 +195,14 @@ def _clauses(atoms: Sequence[Atom], elements: Sequence[Element], rendered: Rende
         number = (
             phrases.CLAUSE_BEGIN.match(rendered.text[atom.start : atom.start + 40]) if new else None
         )
-        if number and number.group("main"):
+        headed = elements[before.last].kind is ElementKind.TITLE
+        bound = headed or atom.price >= INSEPARABLE  # an exception is a clause of its own at times
+        if number and number.group("main") and not bound:
             repriced.append(replace(atom, price=BREAK))
         elif number:
-            repriced.append(replace(atom, price=min(max(atom.price, 0.4), INSEPARABLE)))
+            repriced.append(replace(atom, price=max(atom.price, _LETTERED_PRICE)))
         else:
-            repriced.append(replace(atom, price=atom.price + 0.6))
+            repriced.append(replace(atom, price=atom.price + _IN_CLAUSE_PRICE))
     return repriced
 
 

@@ -15,8 +15,9 @@ from reading import GOLDEN_DOCUMENTS, read
 from tidemark.adapters.hash_embedder import WordTokenizer
 from tidemark.adapters.tree_sitter_code import TreeSitterCodeParser
 from tidemark.domain.model import ChunkedDocument, PartitionedDocument
-from tidemark.domain.profile import Profile
+from tidemark.domain.profile import Profile, ProfileChoice
 from tidemark.stages.chunk import chunk_document
+from tidemark.stages.chunking.choose import choose_profile
 
 EXPECTED = Path(__file__).parent / "expected"
 DOCUMENT = UUID(int=1)
@@ -24,12 +25,10 @@ TOKENIZER = WordTokenizer(256)
 REGENERATE = "pytest tests/golden --regenerate-golden"
 SHOWN_LINES = 60
 
-DOCS = Profile()
 SMALL = Profile("small", target_tokens=48, max_tokens=80, min_tokens=8)
 """So that short documents are cut as long ones would be."""
 PROFILES = {
     "admonitions.html": SMALL,
-    "agreement.txt": SMALL,
     "definitions.html": SMALL,
     "exceptions.md": SMALL,
     "guide-hi.md": SMALL,
@@ -40,15 +39,14 @@ PROFILES = {
     "permit-ar.html": SMALL,
     "refunds.md": SMALL,
     "sentences.md": SMALL,
-    "terms.txt": SMALL,
 }
-"""By document; the others take ``DOCS``."""
+"""By document; for the others their content chooses."""
 
 NAMES = sorted(path.name for path in GOLDEN_DOCUMENTS.iterdir())
 
 
-def profile_of(name: str) -> Profile:
-    return PROFILES.get(name, DOCS)
+def profile_of(name: str, document: PartitionedDocument) -> Profile:
+    return PROFILES.get(name) or choose_profile(ProfileChoice(), name, document)
 
 
 def chunk(document: PartitionedDocument, profile: Profile) -> ChunkedDocument:
@@ -58,7 +56,7 @@ def chunk(document: PartitionedDocument, profile: Profile) -> ChunkedDocument:
 
 def made(name: str) -> str:
     document = read(GOLDEN_DOCUMENTS / name)
-    profile = profile_of(name)
+    profile = profile_of(name, document)
     return form(name, document, profile, chunk(document, profile), TOKENIZER)
 
 

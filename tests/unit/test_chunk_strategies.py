@@ -527,3 +527,17 @@ def test_whole_cuts_a_document_over_the_limit_by_its_sections() -> None:
         profile("whole"), title("A"), text(sentences(4, "a")), title("B"), text(sentences(4, "b"))
     ).chunks
     assert [chunk.heading_path for chunk in found] == [("A",), ("B",)]
+
+
+@pytest.mark.parametrize(
+    "number", ["2.{}", "Section 2.{}.", "Article {}", "§ {}", "{}.", "Section {}:", "2.{}.1"]
+)
+def test_each_way_of_numbering_begins_a_clause(number: str) -> None:
+    clauses = [
+        Element(ElementKind.TEXT, f"{number.format(n)} Duty {n}. The holder keeps the berth clean.")
+        for n in range(1, 5)
+    ]
+    document = PartitionedDocument("Terms", tuple(clauses))
+    profile = Profile("c", "contract", target_tokens=128, min_tokens=4)
+    chunks = chunk_document(UUID(int=1), document, profile, WordTokenizer()).chunks
+    assert [chunk.text for chunk in chunks] == [clause.text for clause in clauses]

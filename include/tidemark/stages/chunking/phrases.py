@@ -142,7 +142,7 @@ UNNUMBERED_CAPTION = re.compile(
 )
 CLAUSE_BEGIN = re.compile(
     r"\s*(?:(?P<main>§+\s*\d+\w?|\d{1,3}(?:\.\d{1,3})+\.?|\d{1,3}[.)]"
-    r"|(?:article|section|clause|artikel|abschnitt|artículo|cláusula|articolo|artigo)\s+(?:\d{1,3}|[ivxlc]{1,6})\b)"
+    r"|(?:article|section|clause|artikel|abschnitt|artículo|cláusula|articolo|artigo)\s+(?:\d{1,3}(?:\.\d{1,3})*|[ivxlc]{1,6})\b[.:]?)"
     r"|\((?:\d{1,3}|[a-z]{1,2}|[ivx]{1,5})\)|[a-z][.)])\s",
     re.IGNORECASE,
 )

@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 	&& echo $$p && break; done)
 BIN := .venv/bin
 LOCAL = PYTHONPATH=include $(BIN)/python -m tidemark_local
-CODE := $(wildcard include dags plugins tests benchmarks)
+CODE := $(wildcard include dags plugins tests benchmarks docs)
 WORKERS ?= 2
 PYTEST_ARGUMENTS ?=
 

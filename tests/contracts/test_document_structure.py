@@ -248,3 +248,39 @@ def test_furniture_around_a_page_changes_nothing_of_it(name: str) -> None:
     furnished = furnished.replace("</body>", f"{FURNITURE_BELOW}</body>")
     assert furnished != plain
     assert partition(furnished, "text/html") == partition(plain, "text/html")
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "nested",
+    [
+        "".join("  " * level + f"- item{level}\n" for level in range(depth))
+        for depth in (20, 30, 60, 200, 600)
+    ]
+    + [">" * depth + " item0" for depth in (40, 60, 300)]
+    + ["- " * depth + "item0" for depth in (40, 500)],
+)
+def test_deep_nesting_in_markdown_is_read_or_refused_and_never_drops_the_rest(nested: str) -> None:
+    from datetime import UTC, datetime
+
+    from tidemark.adapters.unstructured_partitioner import UnstructuredPartitioner
+    from tidemark.domain.errors import DocumentError
+    from tidemark.domain.model import RawDocument
+
+    text = f"# A\n\nPara.\n\n{nested}\n\nAfter.\n\n## Next\n\nAll the rest.\n"
+    raw = RawDocument(
+        "https://example.org/a.md", text.encode(), "text/markdown", None, datetime.now(UTC)
+    )
+    try:
+        elements = UnstructuredPartitioner().partition(raw).elements
+    except DocumentError as error:
+        refused = str(error)
+    else:
+        refused = ""
+    if refused:
+        assert "deep" in refused, "the error says what is wrong"
+        return
+    found = " ".join(element.text for element in elements)
+    words = ["Para.", "item0", "After.", "Next", "All the rest."]
+    words += [line.split()[-1] for line in nested.split("\n") if "- item" in line]
+    assert [word for word in words if word not in found] == []

@@ -541,3 +541,19 @@ def test_each_way_of_numbering_begins_a_clause(number: str) -> None:
     profile = Profile("c", "contract", target_tokens=128, min_tokens=4)
     chunks = chunk_document(UUID(int=1), document, profile, WordTokenizer()).chunks
     assert [chunk.text for chunk in chunks] == [clause.text for clause in clauses]
+
+
+@pytest.mark.parametrize("at", range(4, 44))
+@pytest.mark.parametrize("profile", ["docs", "table"])
+def test_a_row_that_repeats_the_header_takes_it_from_no_piece(at: int, profile: str) -> None:
+    rows = ["Name\tValue", *(f"k{n}\t" + "value " * 4 for n in range(80))]
+    rows[at] = rows[0]
+    table = Element(ElementKind.TABLE, "\n".join(rows), header_rows=1)
+    document = PartitionedDocument("T", (table,))
+    chunks = chunk_document(UUID(int=1), document, BUILT_IN[profile], WordTokenizer()).chunks
+    assert len(chunks) > 1
+    assert {chunk.text.split("\n")[0] for chunk in chunks} == {rows[0]}
+
+
+def test_each_strategy_is_the_name_of_a_built_in_profile() -> None:
+    assert {name: BUILT_IN[name].strategy for name in STRATEGIES} == {n: n for n in STRATEGIES}

@@ -69,7 +69,8 @@ def read_markdown(text: str, name: str, max_depth: int) -> MarkdownPage:
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 60}).enable(
+    # At its own bound the parser drops what follows without a word; ours, on the page's depth, is an error.
+    parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 10_000}).enable(
         ["table", "strikethrough"]
     )
     parser.core.ruler.push("syntax", _name_syntaxes)

@@ -63,6 +63,7 @@ BUILT_IN: Mapping[str, Profile] = MappingProxyType(
         profile.name: profile
         for profile in (
             Profile(),
+            Profile("by_title"),
             Profile("prose", "by_title", target_tokens=64, min_tokens=10, parent_tokens=128),
             Profile("faq", "faq", target_tokens=160),
             Profile("contract", "contract", target_tokens=128),

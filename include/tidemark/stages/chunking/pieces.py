@@ -42,8 +42,9 @@ def piece_of(
 ) -> Piece:
     text = region.rendered.text[bounds[0] : bounds[1]]
     caption, _, below = prefix.partition("\n")
-    if text.endswith(f"\n{caption}"):  # it stands below its table, and is in the last piece anyway
-        prefix = below
+    in_table = region.elements[elements[1]].kind is ElementKind.TABLE
+    if not in_table and text.endswith(f"\n{caption}"):
+        prefix = below  # it stands below its table, and is in the last piece anyway
     if prefix:
         text = f"{prefix}\n{text}"
     embed_text = f"{above}\n{text}" if above else text

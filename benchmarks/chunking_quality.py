@@ -4,7 +4,7 @@
 
 runs `tidemark chunk` over each set's documents, embeds every `embed_text` with all-MiniLM-L6-v2 (dense only,
 no reranking), and scores what a reader is handed: the chunk's own text, or its section's. Rows are given for
-all questions and for the half to report on (odd places in the order of their ids; tune on the other), each mean
+all questions and for the half to report on (odd places in the order of their ids; tune on the other): means
 with the 95 % interval of a bootstrap over questions. Needs the scorers' folder and what its README lists.
 """
 

@@ -9,6 +9,7 @@ conditional requests with 304, unless told otherwise.
 
 import hashlib
 import mimetypes
+import ssl
 import threading
 import time
 from collections import Counter
@@ -35,6 +36,8 @@ class Page:
     declared_length: a Content-Length other than the truth; the connection then closes early.
     endless: repeats the body without a Content-Length until the client hangs up.
     failures: answer ``failure_status`` so many times before the real answer.
+    raw: what goes over the wire instead of an answer; the connection then closes.
+    drip: seconds before each byte of the body.
     """
 
     body: str | bytes = ""
@@ -49,6 +52,8 @@ class Page:
     endless: bool = False
     failures: int = 0
     failure_status: int = 503
+    raw: bytes | None = None
+    drip: float = 0.0
 
     @property
     def content(self) -> bytes:
@@ -106,7 +111,12 @@ class Site:
     on_request: called with the path before each answer.
     """
 
-    def __init__(self, pages: "MutableMapping[str, str | Page] | None" = None) -> None:
+    def __init__(
+        self,
+        pages: "MutableMapping[str, str | Page] | None" = None,
+        tls: ssl.SSLContext | None = None,
+        port: int = 0,
+    ) -> None:
         self.pages: MutableMapping[str, str | Page] = {} if pages is None else pages
         self.requests: Counter[str] = Counter()
         self.bodies: Counter[str] = Counter()
@@ -117,7 +127,10 @@ class Site:
         self.closed = False
         self._at_once = 0
         self._lock = threading.Lock()
-        self._server = _Server(self)
+        self._scheme = "https" if tls else "http"
+        self._server = _Server(self, port)
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.02,), daemon=True
         )
@@ -128,7 +141,7 @@ class Site:
 
     @property
     def origin(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self._scheme}://127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
@@ -202,9 +215,9 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, port: int) -> None:
         self.site = site
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(("127.0.0.1", port), _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that hangs up is no news."""
@@ -234,6 +247,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, page: Page) -> None:
         if page.delay:
             time.sleep(page.delay)
+        if page.raw is not None:
+            self.wfile.write(page.raw)
+            self.close_connection = True
+            return
         status = page.status
         if page.location is not None and not 300 <= status < 400:
             status = 302
@@ -247,13 +264,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(length))
         self.end_headers()
         if content and self.command == "GET":
-            self.wfile.write(content)
-            if status == 200:
-                self.site.sent(self.path, len(content))
+            self._send(page, status, content)
         while content and page.endless and not self.site.closed:
             self.wfile.write(content)
         if page.declared_length is not None or page.endless:
             self.close_connection = True
+
+    def _send(self, page: Page, status: int, content: bytes) -> None:
+        for piece in _dripping(content, page.drip):
+            self.wfile.write(piece)
+        if status == 200:
+            self.site.sent(self.path, len(content))
 
     def _headers(self, page: Page, unchanged: bool) -> Iterator[tuple[str, str]]:
         if not unchanged and page.media_type:
@@ -275,6 +296,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Quiet: the counters tell."""
+
+
+def _dripping(content: bytes, seconds: float) -> Iterator[bytes]:
+    if not seconds:
+        yield content
+        return
+    for place in range(len(content)):
+        time.sleep(seconds)
+        yield content[place : place + 1]
 
 
 @dataclass(slots=True)
@@ -304,6 +334,11 @@ def crawl_all(source: Source, known: Known | None = None, limit: int | None = No
         items[found.item.uri] = found
     assert end is not None, "there was no CrawlEnd"
     assert end.complete != bool(end.problem), "a problem, or complete"
+    for item in items.values():
+        assert bool(item.target) == (item.outcome in {Outcome.MOVED, Outcome.ALIAS})
+        if item.target:
+            there = items[item.target].outcome
+            assert there in {Outcome.FETCHED, Outcome.NOT_MODIFIED}, f"{item.target} is no document"
     if isinstance(learner, MemoryKnown):
         for item in items.values():
             learner.learn(item)

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from tidemark.domain.inspection import Inspection
 from tidemark.domain.model import (
     CrawlEnd,
     CrawlItem,
@@ -22,12 +23,14 @@ from tidemark.domain.model import (
     Validators,
 )
 from tidemark.domain.records import (
+    Alias,
     ChunkRecord,
     DocumentRecord,
     GenerationRecord,
     RunDocument,
     RunRecord,
     SectionRecord,
+    SourceState,
     Tombstone,
     Touch,
 )
@@ -44,6 +47,9 @@ class Known(Protocol):
 
     def content(self, uri: str) -> tuple[bytes, str] | None:
         """The bytes last fetched for a URI and their media type (to follow links of a page not modified)."""
+
+    def state(self) -> str:
+        """``CrawlEnd.state`` of the last crawl whose run was applied whole; "" when there is none."""
 
 
 class Source(Protocol):
@@ -70,6 +76,24 @@ class Partitioner(Protocol):
 
     def partition(self, raw: RawDocument) -> PartitionedDocument:
         """Clean and partition. Raises ``DocumentError`` naming the cure when the bytes are at fault."""
+
+    def knowing(self, furniture: frozenset[int]) -> "Partitioner":
+        """One that also drops these blocks of a site (``Inspection.blocks``), and says so in its fingerprint.
+
+        Without any it is this one, with this fingerprint.
+        """
+
+
+class PageInspector(Protocol):
+    """A first look at fetched bytes, an order of magnitude cheaper than partitioning them."""
+
+    def inspect(
+        self, raw: RawDocument, furniture: frozenset[int] = frozenset()
+    ) -> Inspection | None:
+        """Look at a page; None for what is no web page. Never raises for what a page contains.
+
+        ``furniture``: blocks of the site that are no part of its text.
+        """
 
 
 class Tokenizer(Protocol):
@@ -176,6 +200,9 @@ class VectorIndex(Protocol):
     def get_points(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
         """Those that exist, in no order."""
 
+    def get_vectors(self, generation: int, ids: Sequence[UUID]) -> dict[UUID, tuple[float, ...]]:
+        """The dense vectors of those points that exist."""
+
     def get_sections(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
         """Those that exist, in no order."""
 
@@ -254,9 +281,52 @@ class Ledger(Protocol):
     def find_documents(self, uri: str) -> list[DocumentRecord]:
         """Documents with exactly this URI, in any source."""
 
+    def documents_by_text(self, source: str, text_hashes: Sequence[str]) -> list[DocumentRecord]:
+        """Documents of a source whose live version has one of these texts, in no order."""
+
+    def documents_by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
+        """Documents of a source whose live version has exactly these bytes, in no order."""
+
     def tombstones_by_id(self, ids: Sequence[UUID]) -> dict[UUID, Tombstone]: ...
 
+    def tombstones_by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[Tombstone]:
+        """Those of a source that had these bytes and are not expired, in no order."""
+
+    def tombstones_before(self, source: str, removed_before: datetime) -> list[Tombstone]:
+        """The oldest 1,000 of a source that are not expired and were removed before a time."""
+
+    def expire(self, document_ids: Sequence[UUID]) -> None:
+        """Mark tombstones as expired: what they could be restored from is being deleted."""
+
+    def raw_in_use(self, raw_hashes: Sequence[str]) -> set[str]:
+        """Those that any document, duplicate or tombstone that is not expired refers to, in any source."""
+
     def find_tombstones(self, uri: str) -> list[Tombstone]: ...
+
+    def aliases(self, source: str) -> Iterator[Alias]:
+        """Stream the other addresses of a source's documents, ordered by URI."""
+
+    def aliases_by_uri(self, source: str, uris: Sequence[str]) -> dict[str, Alias]: ...
+
+    def aliases_of(self, document_id: UUID) -> list[Alias]:
+        """Ordered by URI."""
+
+    def find_aliases(self, uri: str) -> list[Alias]:
+        """Aliases with exactly this URI, in any source, ordered by source."""
+
+    def save_aliases(self, aliases: Sequence[Alias]) -> None:
+        """Upsert by source and URI. One is ignored whose document is not there or whose URI is a document's.
+
+        An alias goes with its document, and when its URI becomes a document.
+        """
+
+    def drop_aliases(self, source: str, seen_before: datetime) -> None:
+        """Forget the aliases, other than of documents that moved, that were not seen since a time."""
+
+    def source_state(self, source: str) -> SourceState:
+        """Empty for a source that nothing is known of."""
+
+    def save_source_state(self, state: SourceState) -> None: ...
 
     def sections(self, document_id: UUID) -> list[SectionRecord]:
         """In document order."""
@@ -293,7 +363,10 @@ class Ledger(Protocol):
         """Delete all rows of one document and leave the tombstone, in one transaction."""
 
     def touch(self, run_id: str, seen_at: datetime, touches: Sequence[Touch]) -> None:
-        """Note that documents were seen: last_seen, validators, fetched_raw_hash; clears missing_*."""
+        """Note that documents were seen: last_seen, validators, fetched_raw_hash, suspect.
+
+        Clears missing_*.
+        """
 
     def miss(self, run_id: str, seen_at: datetime, document_ids: Sequence[UUID]) -> None:
         """Note that documents were not reached: missing_since where unset, missing_runs + 1.
@@ -329,6 +402,9 @@ class Ledger(Protocol):
         """Names of all sources that have documents or runs, sorted."""
 
     def count_quarantined(self, source: str) -> int: ...
+
+    def count_suspects(self, source: str) -> int:
+        """Documents with a newer version that is not believed."""
 
     def totals(self, source: str | None = None) -> tuple[int, int]:
         """How many documents have an indexed version, and how many chunks they have together."""

@@ -1,3 +1,4 @@
+import asyncio
 import socket
 from ipaddress import ip_address
 
@@ -26,7 +27,7 @@ def test_addresses_of_a_machine_or_a_network_are_not(address: str) -> None:
 
 
 def resolving_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
-    def getaddrinfo(host: str, port: int, **_: object) -> list[object]:
+    def getaddrinfo(host: str, port: int, *_: object) -> list[object]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (a, port)) for a in addresses]
 
     monkeypatch.setattr("tidemark.adapters.website_addresses.socket.getaddrinfo", getaddrinfo)
@@ -37,14 +38,18 @@ def connected(
 ) -> list[str]:
     tried: list[str] = []
 
-    def connect_tcp(self: object, host: str, *_: object) -> httpcore.NetworkStream:
+    async def connect(host: str, *_: object) -> httpcore.AsyncNetworkStream:
         tried.append(host)
         if host in failing:
             raise httpcore.ConnectError("refused")
-        return httpcore.NetworkStream()
+        return httpcore.AsyncNetworkStream()
 
-    monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", connect_tcp)
+    monkeypatch.setattr("tidemark.adapters.website_addresses.connect", connect)
     return tried
+
+
+def reach(host: str, port: int, *, allow_private: bool) -> None:
+    asyncio.run(GuardedBackend(allow_private=allow_private).connect_tcp(host, port))
 
 
 def test_it_refuses_a_name_that_leads_to_a_private_address(
@@ -53,14 +58,14 @@ def test_it_refuses_a_name_that_leads_to_a_private_address(
     resolving_to(monkeypatch, "169.254.169.254")
     tried = connected(monkeypatch)
     with pytest.raises(AddressRefusedError, match="allow_private"):
-        GuardedBackend(allow_private=False).connect_tcp("innocent.example", 80)
+        reach("innocent.example", 80, allow_private=False)
     assert tried == []
 
 
 def test_it_connects_to_the_very_address_it_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     resolving_to(monkeypatch, "10.0.0.1", "93.184.216.34")
     tried = connected(monkeypatch)
-    GuardedBackend(allow_private=False).connect_tcp("both.example", 80)
+    reach("both.example", 80, allow_private=False)
     assert tried == ["93.184.216.34"]
 
 
@@ -69,21 +74,21 @@ def test_it_tries_the_next_address_when_one_does_not_answer(
 ) -> None:
     resolving_to(monkeypatch, "93.184.216.34", "93.184.216.35")
     tried = connected(monkeypatch, failing=frozenset({"93.184.216.34"}))
-    GuardedBackend(allow_private=False).connect_tcp("two.example", 80)
+    reach("two.example", 80, allow_private=False)
     assert tried == ["93.184.216.34", "93.184.216.35"]
 
 
 def test_private_addresses_are_open_with_permission(monkeypatch: pytest.MonkeyPatch) -> None:
     resolving_to(monkeypatch, "10.0.0.1")
     tried = connected(monkeypatch)
-    GuardedBackend(allow_private=True).connect_tcp("intranet.example", 80)
+    reach("intranet.example", 80, allow_private=True)
     assert tried == ["10.0.0.1"]
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "127.1", "localhost"])
 def test_no_spelling_of_loopback_gets_through(host: str) -> None:
     with pytest.raises(AddressRefusedError):
-        GuardedBackend(allow_private=False).connect_tcp(host, 9)
+        reach(host, 9, allow_private=False)
 
 
 def test_a_name_that_does_not_resolve_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,4 +97,4 @@ def test_a_name_that_does_not_resolve_is_an_outage(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("tidemark.adapters.website_addresses.socket.getaddrinfo", getaddrinfo)
     with pytest.raises(httpcore.ConnectError, match="nowhere"):
-        GuardedBackend(allow_private=False).connect_tcp("nowhere.example", 80)
+        reach("nowhere.example", 80, allow_private=False)

@@ -1,5 +1,6 @@
 """The website source against a site over loopback: what is asked, what is said of it."""
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,7 +56,9 @@ def test_a_start_page_without_a_slash_opens_what_is_below_it(site: Site) -> None
         }
     )
     crawled = crawl(site, url=f"{site.origin}/docs")
-    assert list(crawled.outcomes(site.origin)) == ["/docs/", "/docs/a"]
+    assert crawled.outcomes(site.origin) == {
+        "/docs/": "fetched", "/docs/a": "fetched", "/docs": "alias",
+    }  # fmt: skip
     assert crawled.end.complete
 
 
@@ -64,6 +67,23 @@ def test_patterns_decide_what_is_asked_for_but_a_start_page_is_always_read(site:
     crawled = crawl(site, include=("/a/",), exclude=("old/", "/a/old/"))
     assert crawled.outcomes(site.origin) == {"/": "excluded", "/a/1": "fetched"}
     assert site.requests.keys() == {"/robots.txt", "/", "/a/1"}
+
+
+def test_answers_that_come_in_any_order_give_one_and_the_same_listing(site: Site) -> None:
+    chance = random.Random(7)
+    site.pages["/"] = links(*(f"/{n}" for n in range(20)))
+    for n in range(20):
+        site.pages[f"/{n}"] = Page(links(f"/{n}/1", "/shared?x=1", f"/{n - 1}"))
+        site.pages[f"/{n}/1"] = Page("<link rel=canonical href=/shared>" if n % 3 else "page")
+    site.pages["/shared"] = "shared"
+    listings = []
+    for _ in range(3):
+        for page in site.pages.values():
+            if isinstance(page, Page):
+                page.delay = chance.random() / 100
+        listings.append(crawl(site, concurrency=8))
+    first, *others = [[(u, i.outcome, i.target) for u, i in x.items.items()] for x in listings]
+    assert others == [first, first]
 
 
 def test_depth_is_counted_in_links_from_the_start(site: Site) -> None:
@@ -79,6 +99,13 @@ def test_a_site_with_more_pages_than_allowed_is_listed_incompletely(site: Site) 
     assert len(crawled.items) == 3
     assert "max_pages" in crawled.end.problem
     assert crawl(site, max_pages=4).end.complete
+
+
+def test_a_page_that_stands_for_itself_counts_as_one_of_those_allowed(site: Site) -> None:
+    site.pages.update({"/": links("/1"), "/1": "<link rel=canonical href='/2'>"})
+    crawled = crawl(site, max_pages=1)
+    assert list(crawled.outcomes(site.origin)) == ["/"]
+    assert crawled.end.problem.count("max_pages") == 1
 
 
 def test_a_trap_without_documents_ends_too(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,6 +166,28 @@ def test_noindex_excludes_a_page_but_not_what_it_links_to(site: Site) -> None:
     assert crawl(site).outcomes(site.origin) == {
         "/": "fetched", "/meta": "excluded", "/header": "excluded", "/a": "fetched",
     }  # fmt: skip
+
+
+def test_several_headers_to_robots_are_each_read_by_themselves(site: Site) -> None:
+    site.pages["/"] = links("/a", "/b")
+    site.pages["/a"] = Page(
+        "a", headers={"X-Robots-Tag": "otherbot: nofollow", "x-robots-tag": "noindex"}
+    )
+    site.pages["/b"] = Page("b", headers={"X-Robots-Tag": "otherbot: noindex"})
+    assert crawl(site).outcomes(site.origin) == {"/": "fetched", "/a": "excluded", "/b": "fetched"}
+
+
+def test_links_and_pages_that_ask_not_to_be_followed_are_not(site: Site) -> None:
+    site.pages.update(
+        {
+            "/": "<a rel=nofollow href=/1>1</a>" + links("/meta", "/header", "/other"),
+            "/meta": "<meta name=robots content=nofollow>" + links("/2"),
+            "/header": Page(links("/3"), headers={"X-Robots-Tag": "tidemark: nofollow"}),
+            "/other": "<meta name=otherbot content=none>" + links("/4"),
+        }
+    )
+    site.pages.update({f"/{n}": "x" for n in range(1, 5)})
+    assert set(crawl(site).outcomes(site.origin)) == {"/", "/meta", "/header", "/other", "/4"}
 
 
 # What the second crawl asks
@@ -223,27 +272,98 @@ def test_a_broken_link_is_told_with_the_page_it_is_on(site: Site) -> None:
 # Redirects and canonical addresses
 
 
-def test_a_redirect_is_no_document_and_its_target_is_one_once(site: Site) -> None:
+def test_a_redirect_is_an_alias_and_its_target_a_document_once(site: Site) -> None:
     site.pages.update(
         {"/": links("/old", "/older", "/new"), "/old": Page(location="/new"),
          "/older": Page(location="/old"), "/new": "new"}
     )  # fmt: skip
     crawled = crawl(site)
-    assert crawled.outcomes(site.origin) == {"/": "fetched", "/new": "fetched"}
+    assert crawled.outcomes(site.origin) == {
+        "/": "fetched", "/new": "fetched", "/old": "alias", "/older": "alias",
+    }  # fmt: skip
+    assert crawled.items[site.url + "older"].target == site.url + "new"
     assert site.requests["/new"] == 1
     assert crawled.end.complete
 
 
-def test_a_known_page_that_moved_for_good_is_gone_once_its_target_is_here(site: Site) -> None:
+@pytest.mark.parametrize("status", [301, 308])
+def test_a_known_page_that_redirects_for_good_has_moved(site: Site, status: int) -> None:
     site.pages.update({"/": links("/old"), "/old": "text"})
     known = MemoryKnown()
     crawl(site, known)
-    site.pages.update({"/old": Page(location="/new", status=308), "/new": "text"})
+    site.pages.update(
+        {"/old": Page(location="/between", status=status), "/new": "text",
+         "/between": Page(location="/new", status=308)}
+    )  # fmt: skip
     crawled = crawl(site, known)
     assert crawled.outcomes(site.origin) == {
-        "/": "not_modified", "/new": "fetched", "/old": "gone",
+        "/": "not_modified", "/new": "fetched", "/old": "moved", "/between": "alias",
     }  # fmt: skip
-    assert crawled.items[site.url + "old"].detail == f"moved to {site.url}new"
+    moved = crawled.items[site.url + "old"]
+    assert (moved.target, moved.detail) == (site.url + "new", f"moved to {site.url}new")
+    # From now on it is but another address of the document.
+    assert crawl(site, known).outcomes(site.origin)["/old"] == "alias"
+
+
+def test_a_known_page_that_nothing_links_to_any_more_can_have_moved_too(site: Site) -> None:
+    site.pages.update({"/": links("/old"), "/old": "text"})
+    known = MemoryKnown()
+    crawl(site, known)
+    site.pages.update(
+        {"/": links("/new"), "/old": Page(location="/new", status=301), "/new": "text"}
+    )
+    crawled = crawl(site, known)
+    assert crawled.outcomes(site.origin)["/old"] == "moved"
+    assert crawled.items[site.url + "old"].target == site.url + "new"
+
+
+def test_a_known_page_that_redirects_for_now_is_kept_once_at_its_target(site: Site) -> None:
+    site.pages.update({"/": links("/old"), "/old": "text"})
+    known = MemoryKnown()
+    crawl(site, known)
+    # One hop that is not for good makes the whole way a temporary one.
+    site.pages.update(
+        {"/old": Page(location="/between", status=301), "/new": "text",
+         "/between": Page(location="/new", status=302)}
+    )  # fmt: skip
+    crawled = crawl(site, known)
+    assert crawled.outcomes(site.origin)["/old"] == "alias"
+    assert crawled.items[site.url + "old"].target == site.url + "new"
+    site.pages["/old"] = "text again"
+    assert crawl(site, known).outcomes(site.origin)["/old"] == "fetched"
+
+
+@pytest.mark.parametrize("query", ["", "?next={}"])
+def test_known_pages_that_all_redirect_to_one_page_for_now_have_met_a_wall(
+    site: Site, query: str
+) -> None:
+    names = ("/a", "/b", "/c")
+    site.pages.update({"/": links(*names)} | dict.fromkeys(names, "text"))
+    known = MemoryKnown()
+    crawl(site, known)
+    site.pages.update({n: Page(location="/login" + query.format(n[1:])) for n in names})
+    site.pages["/login"] = "Please log in."
+    crawled = crawl(site, known)
+    assert [crawled.outcomes(site.origin)[name] for name in names] == ["failed"] * 3
+    assert "login" in crawled.items[site.url + "a"].detail
+
+
+@pytest.mark.parametrize(
+    "login",
+    [
+        Page(status=500),
+        Page(status=403),
+        Page("<meta name=robots content=noindex>Log in"),
+    ],
+)
+def test_a_known_page_that_redirects_for_now_to_no_document_has_failed(
+    site: Site, login: Page
+) -> None:
+    site.pages.update({"/": links("/a"), "/a": "text"})
+    known = MemoryKnown()
+    crawl(site, known)
+    site.pages.update({"/a": Page(location="/login"), "/login": login})
+    assert crawl(site, known).outcomes(site.origin)["/a"] == "failed"
 
 
 def test_a_known_page_that_moved_for_good_to_nowhere_is_not_gone_yet(site: Site) -> None:
@@ -262,7 +382,7 @@ def test_a_known_page_that_sends_away_for_now_has_failed(site: Site) -> None:
     site.pages["/b"] = Page(location="https://login.invalid/?next=b")
     crawled = crawl(site, known)
     assert crawled.outcomes(site.origin) == {"/": "not_modified", "/a": "failed"}
-    assert not crawled.end.complete
+    assert crawled.end.complete
 
 
 def test_redirects_in_a_circle_and_without_end_are_failures(site: Site) -> None:
@@ -274,7 +394,7 @@ def test_redirects_in_a_circle_and_without_end_are_failures(site: Site) -> None:
     crawled = crawl(site)
     failed = {u for u, outcome in crawled.outcomes(site.origin).items() if outcome == "failed"}
     assert {"/a", "/b", "/c", "/10"} == failed
-    assert not crawled.end.complete
+    assert crawled.end.complete
 
 
 def test_a_server_may_insist_on_its_own_spelling(site: Site) -> None:
@@ -285,7 +405,7 @@ def test_a_server_may_insist_on_its_own_spelling(site: Site) -> None:
     assert crawled.outcomes(site.origin) == {"/": "fetched", "/q?a=2&b=1": "fetched"}
 
 
-def test_a_page_that_names_another_as_canonical_is_no_document(site: Site) -> None:
+def test_a_page_that_names_another_as_canonical_is_an_alias_of_it(site: Site) -> None:
     site.pages.update(
         {
             "/": links("/page?print=1", "/old/"),
@@ -298,15 +418,34 @@ def test_a_page_that_names_another_as_canonical_is_no_document(site: Site) -> No
     known = MemoryKnown()
     for _ in range(2):
         crawled = crawl(site, known)
-        assert set(crawled.outcomes(site.origin)) == {"/", "/page", "/b"}
+        aliases = {u: i.target for u, i in crawled.items.items() if i.target}
+        assert aliases == dict.fromkeys(
+            [site.url + "page?print=1", site.url + "old/"], site.url + "page"
+        )
+        documents = {u for u, o in crawled.outcomes(site.origin).items() if o != "alias"}
+        assert documents == {"/", "/page", "/b"}
 
 
-def test_a_known_page_that_now_names_another_is_let_go(site: Site) -> None:
+def test_a_known_page_that_now_names_another_becomes_its_alias(site: Site) -> None:
     site.pages.update({"/": links("/a", "/b"), "/a": "a", "/b": "b"})
     known = MemoryKnown()
     crawl(site, known)
     site.pages["/a"] = "<link rel=canonical href='/b'>a"
-    assert crawl(site, known).outcomes(site.origin)["/a"] == "excluded"
+    assert crawl(site, known).outcomes(site.origin)["/a"] == "alias"
+
+
+def test_a_page_whose_canonical_address_names_another_that_is_lost_leads_to_that_address(
+    site: Site,
+) -> None:
+    site.pages.update(
+        {"/": links("/a"), "/a": "<link rel=canonical href='/b'>a",
+         "/b": "<link rel=canonical href='/c'>b"}
+    )  # fmt: skip
+    crawled = crawl(site)
+    assert crawled.outcomes(site.origin) == {
+        "/": "fetched", "/a": "alias", "/b": "fetched", "/c": "gone",
+    }  # fmt: skip
+    assert crawled.items[site.url + "a"].target == site.url + "b"
 
 
 @pytest.mark.parametrize("status", [404, 500])

@@ -64,6 +64,9 @@ def test_it_reads_what_a_page_says_to_robots(html: str, noindex: bool) -> None:
         ("otherbot: noindex, tidemark: nofollow", Directives(nofollow=True)),
         ("unavailable_after: 25 Jun 2030 15:00:00 GMT, noindex", Directives(noindex=True)),
         ("max-snippet: 5, noindex", Directives(noindex=True)),
+        ("otherbot: nofollow\nnoindex", Directives(noindex=True)),
+        ("Tidemark: none", Directives(noindex=True, nofollow=True)),
+        ("tidemark-news: none", Directives()),
         ("", Directives()),
     ],
 )
@@ -96,3 +99,26 @@ def test_broken_markup_and_unknown_charsets_do_not_hide_links() -> None:
     page = read_page(b"<p><a href=b><div><a href='c\xff", "x-unheard-of", URL, "Tidemark")
     assert page.links[0] == "https://example.org/docs/b"
     assert read_page(b"", None, URL, "Tidemark").links == ()
+
+
+LINK = "<meta charset={}><a href='/straße'>on</a>"
+
+
+@pytest.mark.parametrize(
+    ("content", "charset"),
+    [
+        (LINK.format("x").encode(), "utf-8"),
+        (LINK.format("utf-8").encode("iso-8859-1"), "iso-8859-1"),
+        (b"\xef\xbb\xbf" + LINK.format("x").encode(), "iso-8859-1"),
+        (LINK.format("x").encode("utf-16"), None),
+        (b"\xfe\xff" + LINK.format("x").encode("utf-16-be"), "utf-8"),
+        (LINK.format("windows-1252").encode("cp1252"), None),
+        (LINK.format("utf-8").encode(), None),
+        (LINK.format("utf-8").encode(), "x-unheard-of"),
+    ],
+)
+def test_links_are_read_by_mark_then_header_then_what_the_page_says(
+    content: bytes, charset: str | None
+) -> None:
+    page = read_page(content, charset, URL, "Tidemark")
+    assert page.links == ("https://example.org/stra%C3%9Fe",)

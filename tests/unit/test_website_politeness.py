@@ -1,64 +1,66 @@
-import threading
-from concurrent.futures import ThreadPoolExecutor
+import asyncio
 from datetime import UTC, datetime
 from time import monotonic
 
 import pytest
 
-from tidemark.adapters.website_politeness import HostGate, StoppedError, backoff, retry_after
+from tidemark.adapters.website_politeness import HostGate, backoff, retry_after
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_it_lets_only_so_many_through_at_once() -> None:
-    gate = HostGate(2, 0, threading.Event())
-    inside, most, lock = 0, 0, threading.Lock()
-    together = threading.Barrier(2, timeout=5)
+    async def visits() -> int:
+        gate = HostGate(2, 0)
+        inside, most = 0, 0
 
-    def visit() -> None:
-        nonlocal inside, most
-        with gate.turn():
-            with lock:
+        async def visit() -> None:
+            nonlocal inside, most
+            async with gate.turn():
                 inside += 1
                 most = max(most, inside)
-            together.wait()
-            with lock:
+                await asyncio.sleep(0.001)
                 inside -= 1
 
-    with ThreadPoolExecutor(6) as pool:
-        for visited in [pool.submit(visit) for _ in range(6)]:
-            visited.result()
-    assert most == 2
+        await asyncio.gather(*(visit() for _ in range(6)))
+        return most
+
+    assert asyncio.run(visits()) == 2
+
+
+async def starts(gate: HostGate, count: int) -> list[float]:
+    times = []
+    for _ in range(count):
+        async with gate.turn():
+            times.append(monotonic())
+    return times
 
 
 def test_it_keeps_starts_apart() -> None:
-    gate = HostGate(4, 0.05, threading.Event())
-    starts = []
-    for _ in range(3):
-        with gate.turn():
-            starts.append(monotonic())
-    assert starts[2] - starts[0] >= 0.099
+    times = asyncio.run(starts(HostGate(4, 0.05), 3))
+    assert times[2] - times[0] >= 0.099
 
 
 def test_a_crawl_delay_only_ever_slows_it_down() -> None:
-    gate = HostGate(1, 0.05, threading.Event())
+    gate = HostGate(1, 0.05)
     gate.slow_down(0.001)
     started = monotonic()
-    for _ in range(2):
-        with gate.turn():
-            pass
+    asyncio.run(starts(gate, 2))
     assert monotonic() - started >= 0.05
 
 
-def test_nobody_waits_on_when_the_crawl_ends() -> None:
-    stop = threading.Event()
-    gate = HostGate(1, 0, stop)
-    gate.pause(60)
-    threading.Timer(0.02, stop.set).start()
-    started = monotonic()
-    with pytest.raises(StoppedError), gate.turn():
-        pass
-    assert monotonic() - started < 5
+def test_a_host_that_wants_quiet_gets_it_from_those_who_wait_already() -> None:
+    async def waited() -> float:
+        gate = HostGate(4, 0.05)
+        await starts(gate, 1)
+        waiting = asyncio.create_task(starts(gate, 1))
+        await asyncio.sleep(0.01)
+        started = monotonic()
+        gate.pause(0.15)
+        await waiting
+        return monotonic() - started
+
+    assert asyncio.run(waited()) >= 0.15
 
 
 @pytest.mark.parametrize(

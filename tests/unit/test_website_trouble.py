@@ -2,8 +2,9 @@
 
 import gzip
 import threading
+import tracemalloc
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from time import monotonic, sleep
 from typing import Any
 
@@ -14,6 +15,8 @@ from tidemark.adapters.memory_source import MemoryKnown
 from tidemark.adapters.website import WebsiteOptions, WebsiteSource
 from tidemark.adapters.website_crawl import OUTAGES_IN_A_ROW
 from tidemark.adapters.website_http import Fetcher
+from tidemark.adapters.website_loop import LoopThread
+from tidemark.adapters.website_sitemaps import SitemapReader
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.model import CrawlItem
 
@@ -106,7 +109,8 @@ def test_a_refusal_or_an_outage_is_evidence_of_nothing(site: Site, status: int) 
         "/": "not_modified", "/a": "failed", "/b": "not_modified",
     }  # fmt: skip
     assert f"answered {status}" in crawled.items[site.url + "a"].detail
-    assert not crawled.end.complete
+    # It is named and so protected, and its held links are followed: the listing lacks nothing.
+    assert crawled.end.complete
 
 
 def test_an_emptied_answer_is_not_an_emptied_page(site: Site) -> None:
@@ -137,13 +141,14 @@ def test_it_comes_back_when_the_server_says(site: Site) -> None:
 def test_while_the_server_wants_quiet_no_other_page_is_asked_for_either(site: Site) -> None:
     site.pages.update({"/busy": Page("x", failures=1, headers={"Retry-After": "1"}), "/a": "a"})
     options = WebsiteOptions(site.url, allow_private=True, retries=1, concurrency=2)
-    with Fetcher(options) as fetcher, ThreadPoolExecutor(1) as pool:
-        busy = pool.submit(fetcher.get, site.url + "busy")
+    fetcher = Fetcher(options)
+    with LoopThread(fetcher) as loop:
+        busy = loop.submit(fetcher.get(site.url + "busy"))
         while not site.requests["/busy"]:
             sleep(0.005)
         sleep(0.2)
         started = monotonic()
-        assert fetcher.get(site.url + "a").body == b"a"
+        assert loop.run(fetcher.get(site.url + "a")).body == b"a"
         assert monotonic() - started > 0.5
         assert busy.result().body == b"x"
 
@@ -370,6 +375,70 @@ def test_a_sitemap_that_is_away_or_breaks_off_makes_the_listing_incomplete(site:
 def test_a_declared_sitemap_that_is_missing_makes_the_listing_incomplete(site: Site) -> None:
     site.pages.update({"/": "home", "/robots.txt": f"Sitemap: {site.origin}/missing.xml"})
     assert "missing.xml answers 404" in crawl(site, use_sitemap=True).end.problem
+
+
+def test_a_sitemap_may_be_a_text_or_a_feed_where_robots_txt_names_it(site: Site) -> None:
+    feed = f"<rss><channel><item><link>{site.origin}/2</link></item></channel></rss>"
+    site.pages.update(
+        {
+            "/robots.txt": f"Sitemap: {site.origin}/urls.txt\nSitemap: {site.origin}/feed.rss",
+            "/urls.txt": Page(f"{site.origin}/1\n", media_type="text/plain"),
+            "/feed.rss": Page(feed, media_type="application/rss+xml"),
+            "/": "home",
+            "/1": "1",
+            "/2": "2",
+        }
+    )
+    crawled = crawl(site, use_sitemap=True)
+    assert crawled.outcomes(site.origin) == dict.fromkeys(["/", "/1", "/2"], "fetched")
+    assert crawled.end.complete
+
+
+def test_when_a_page_was_changed_is_told_by_its_server_else_by_the_sitemap(site: Site) -> None:
+    dates = {"/1": "2026-03-01", "/2": "2026-03-01T12:00:00+02:00", "/3": "soon", "/4": "2026-03"}
+    entries = "".join(
+        f"<url><loc>{site.origin}{path}</loc><lastmod>{date}</lastmod></url>"
+        for path, date in dates.items()
+    )
+    site.pages.update({path: path for path in dates})
+    site.pages["/"] = links("/1", "/5")
+    site.pages["/4"] = Page("4", last_modified="Thu, 01 Jan 2026 00:00:00 GMT")
+    site.pages.update({"/5": "5", "/sitemap.xml": f"<urlset>{entries}</urlset>"})
+    crawled = crawl(site, use_sitemap=True)
+    told = {u: i.raw.modified_at for u, i in crawled.items.items() if i.raw is not None}
+    assert {uri.removeprefix(site.origin): at for uri, at in told.items()} == {
+        "/": None,
+        "/1": datetime(2026, 3, 1, tzinfo=UTC),
+        "/2": datetime(2026, 3, 1, 10, tzinfo=UTC),
+        "/3": None,
+        "/4": datetime(2026, 1, 1, tzinfo=UTC),
+        "/5": None,
+    }
+
+
+def test_a_date_in_a_sitemap_never_keeps_a_page_from_being_asked_for(site: Site) -> None:
+    entry = f"<url><loc>{site.origin}/1</loc><lastmod>2020-01-01</lastmod></url>"
+    site.pages.update({"/": "home", "/1": "old", "/sitemap.xml": f"<urlset>{entry}</urlset>"})
+    known = MemoryKnown()
+    crawl(site, known, use_sitemap=True)
+    site.pages["/1"] = "new"
+    assert crawl(site, known, use_sitemap=True).outcomes(site.origin)["/1"] == "fetched"
+
+
+def test_a_large_sitemap_is_read_without_being_held(site: Site) -> None:
+    paths = [f"/{n}/{'x' * 200}" for n in range(9_000)]
+    site.pages.update({"/": "home", "/sitemap.xml": sitemap(site, *paths)})
+    fetcher = Fetcher(WebsiteOptions(site.url, allow_private=True))
+    with LoopThread(fetcher) as loop:
+        reader = SitemapReader(fetcher, loop)
+        tracemalloc.start()
+        count = sum(1 for _ in reader.pages(site.origin, []))
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert count == 9_000
+    assert reader.problems == []
+    # The site's own answer is in this process too, as text and as bytes.
+    assert most < 2_500_000 + len(sitemap(site, *paths))
 
 
 def test_a_sitemap_cannot_blow_up_or_read_files(site: Site) -> None:

@@ -1,14 +1,17 @@
-"""Undoes content encodings without ever making more bytes than allowed."""
+"""Undoes content encodings piece by piece, without ever making more bytes than allowed."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import brotli
 import zstandard
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 _MAX_WINDOW_BYTES = 2**27
+_PIECE_BYTES = 65_536
 _ZSTD_STEP_BYTES = 256
+
+Pieces = Iterable[bytes]
 
 
 class TooLargeError(Exception):
@@ -24,89 +27,136 @@ def decode_body(raw: bytes, encodings: str, limit: int) -> bytes:
 
     Raises ``TooLargeError`` and ``BrokenEncodingError``.
     """
+    if not encodings and len(raw) <= limit:
+        return raw
+    return b"".join(decoded([raw], encodings, limit))
+
+
+def decoded(pieces: Pieces, encodings: str, limit: int) -> Iterator[bytes]:
+    """Stream what ``decode_body`` gives; of the memory it takes the limit is no part.
+
+    Raises as it does, at the piece that is too many or broken.
+    """
     for name in reversed([part.strip().lower() for part in encodings.split(",")]):
         if name in {"", "identity"}:
             continue
         decoder = _DECODERS.get(name)
         if decoder is None:
             raise BrokenEncodingError(f"the encoding {name!r} was not asked for")
-        try:
-            raw = decoder(raw, limit)
-        except (zlib.error, brotli.error, zstandard.ZstdError) as error:
-            raise BrokenEncodingError(f"the body is no valid {name}") from error
-    if len(raw) > limit:
-        raise TooLargeError
-    return raw
+        pieces = _bounded(_undone(decoder, name, pieces), limit)
+    yield from _bounded(pieces, limit)
 
 
-def gunzip(raw: bytes, limit: int) -> bytes:
+def gunzipped(pieces: Pieces, limit: int) -> Iterator[bytes]:
     """Undo gzip or zlib, of one or several members, to at most ``limit`` bytes.
 
-    Raises ``TooLargeError`` and ``BrokenEncodingError``; ``zlib.error`` for other bytes.
+    Raises ``TooLargeError`` and ``BrokenEncodingError``.
     """
-    out = bytearray()
-    while raw:
-        member = zlib.decompressobj(wbits=47)
-        out += member.decompress(raw, limit + 1 - len(out))
-        if len(out) > limit:
-            raise TooLargeError
-        if not member.eof:
-            raise BrokenEncodingError("the compressed body ends too early")
-        # Some servers pad with zeros; that is no further member.
-        raw = member.unused_data.lstrip(b"\0")
-    return bytes(out)
+    return _bounded(_undone(_gunzip, "gzip", pieces), limit)
 
 
-def _inflate(raw: bytes, limit: int) -> bytes:
+def _undone(
+    decoder: Callable[[Pieces], Iterator[bytes]], name: str, raw: Pieces
+) -> Iterator[bytes]:
     try:
-        return gunzip(raw, limit)
-    except zlib.error:
-        # "deflate" should be zlib; some servers send it bare.
-        member = zlib.decompressobj(wbits=-15)
-        out = member.decompress(raw, limit + 1)
-        if len(out) > limit:
-            raise TooLargeError from None
-        if not member.eof:
-            raise BrokenEncodingError("the compressed body ends too early") from None
-        return out
+        yield from decoder(raw)
+    except (zlib.error, brotli.error, zstandard.ZstdError) as error:
+        raise BrokenEncodingError(f"the body is no valid {name}") from error
 
 
-def _unbrotli(raw: bytes, limit: int) -> bytes:
-    decoder = brotli.Decompressor()
-    out = bytearray()
-    data = raw
-    while not decoder.is_finished():
-        piece = decoder.process(data, output_buffer_limit=65_536)
-        data = b""
-        out += piece
-        if len(out) > limit:
+def _bounded(pieces: Pieces, limit: int) -> Iterator[bytes]:
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > limit:
             raise TooLargeError
-        if not piece and not decoder.is_finished():
-            raise BrokenEncodingError("the compressed body ends too early")
-    return bytes(out)
+        yield piece
 
 
-def _unzstd(raw: bytes, limit: int) -> bytes:
-    decoder = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
-    out = bytearray()
-    while raw:
-        frame = decoder.decompressobj()
-        # A block of 4 bytes may stand for 128 KiB: small steps keep the overshoot to a few MB.
-        for start in range(0, len(raw), _ZSTD_STEP_BYTES):
-            out += frame.decompress(raw[start : start + _ZSTD_STEP_BYTES])
-            if len(out) > limit:
-                raise TooLargeError
-            if frame.eof:
+def _cut(pieces: Pieces, size: int) -> Iterator[bytes]:
+    """The same bytes in short pieces: decoders copy what they have not got to yet."""
+    for piece in pieces:
+        for start in range(0, len(piece), size):
+            yield piece[start : start + size]
+
+
+def _end(*, whole: bool) -> None:
+    if not whole:
+        raise BrokenEncodingError("the compressed body ends too early")
+
+
+def _gunzip(pieces: Pieces, wbits: int = 47) -> Iterator[bytes]:
+    member: zlib._Decompress | None = None
+    for piece in _cut(pieces, _PIECE_BYTES):
+        data = piece
+        while data:
+            if member is None or member.eof:
+                # Some servers pad with zeros; that is no further member.
+                data = data.lstrip(b"\0") if member else data
+                if not data:
+                    break
+                member = zlib.decompressobj(wbits)
+            out = member.decompress(data, _PIECE_BYTES)
+            data = member.unconsumed_tail or member.unused_data
+            if out:
+                yield out
+    # What the last piece holds back comes out without further input.
+    while member is not None and not member.eof and (rest := member.decompress(b"", _PIECE_BYTES)):
+        yield rest
+    _end(whole=member is None or member.eof)
+
+
+def _inflate(pieces: Pieces) -> Iterator[bytes]:
+    # "deflate" should be zlib; some servers send it bare. The first two bytes tell.
+    first = b""
+    rest = iter(pieces)
+    while len(first) < 2:
+        piece = next(rest, None)
+        if piece is None:
+            break
+        first += piece
+    is_zlib = len(first) >= 2 and first[0] & 15 == 8 and (first[0] * 256 + first[1]) % 31 == 0
+    return _gunzip(_chained(first, rest), 15 if is_zlib else -15)
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _unbrotli(pieces: Pieces) -> Iterator[bytes]:
+    decoder = brotli.Decompressor()
+    empty = True
+    for piece in pieces:
+        empty = False
+        out = decoder.process(piece, output_buffer_limit=_PIECE_BYTES)
+        while out:
+            yield out
+            if decoder.is_finished():
                 break
-        if not frame.eof:
-            raise BrokenEncodingError("the compressed body ends too early")
-        raw = frame.unused_data + raw[start + _ZSTD_STEP_BYTES :]
-    return bytes(out)
+            out = decoder.process(b"", output_buffer_limit=_PIECE_BYTES)
+    _end(whole=empty or decoder.is_finished())
 
 
-_DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
-    "gzip": gunzip,
-    "x-gzip": gunzip,
+def _unzstd(pieces: Pieces) -> Iterator[bytes]:
+    decoder = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
+    frame = None
+    # A block of 4 bytes may stand for 128 KiB: small steps keep the overshoot to a few MB.
+    for step in _cut(pieces, _ZSTD_STEP_BYTES):
+        data = step
+        while data:
+            if frame is None or frame.eof:
+                frame = decoder.decompressobj()
+            out = frame.decompress(data)
+            data = frame.unused_data if frame.eof else b""
+            if out:
+                yield out
+    _end(whole=frame is None or frame.eof)
+
+
+_DECODERS: dict[str, Callable[[Pieces], Iterator[bytes]]] = {
+    "gzip": _gunzip,
+    "x-gzip": _gunzip,
     "deflate": _inflate,
     "br": _unbrotli,
     "zstd": _unzstd,

@@ -7,7 +7,14 @@ from urllib.parse import unquote, urlsplit
 from tidemark.adapters.media import is_never_document
 from tidemark.adapters.patterns import PathPatterns
 from tidemark.adapters.website_options import WebsiteOptions
+from tidemark.adapters.website_trail import Mark, Trail
+from tidemark.adapters.website_traps import Traps
 from tidemark.domain.urls import canonical_url, site_of
+
+_AT_HAND = 1_000
+"""Targets kept in memory; the rest of the line is in the trail."""
+_DECIDED = 20_000
+"""URLs whose repeated mention costs nothing, enough for the menus of a site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,16 @@ class Target:
     probe: bool = False
     own: bool = False
     afresh: bool = False
+
+    def row(self) -> tuple[str | int, ...]:
+        marks = self.seed | self.probe << 1 | self.own << 2 | self.afresh << 3
+        return self.uri, self.url, self.depth, self.referrer, self.hops, marks
+
+    @staticmethod
+    def of(row: tuple[str, str, int, str, int, int]) -> "Target":
+        uri, url, depth, referrer, hops, marks = row
+        seed, probe, own, afresh = (bool(marks & bit) for bit in (1, 2, 4, 8))
+        return Target(uri, url, depth, referrer, hops, seed, probe, own, afresh)
 
 
 class Scope:
@@ -73,46 +90,81 @@ def _prefix(path: str) -> str:
 class Frontier:
     """A queue in which no canonical URL comes up twice; start pages come before all others."""
 
-    def __init__(self, scope: Scope, max_depth: int | None) -> None:
+    def __init__(self, scope: Scope, trail: Trail, traps: Traps, max_depth: int | None) -> None:
         self._scope = scope
+        self._trail = trail
+        self._traps = traps
         self._max_depth = max_depth
         self._seeds: deque[Target] = deque()
-        self._waiting: deque[Target] = deque()
-        self._seen: set[str] = set()
+        self._head: deque[Target] = deque()
+        self._tail: list[Target] = []
+        self._stored = 0
+        self._decided: set[str] = set()
 
     def __len__(self) -> int:
-        return len(self._seeds) + len(self._waiting)
-
-    def __contains__(self, uri: str) -> bool:
-        """Was it ever taken in?"""
-        return uri in self._seen
+        return len(self._seeds) + len(self._head) + self._stored + len(self._tail)
 
     @property
     def seeds(self) -> int:
         """How many start pages wait."""
         return len(self._seeds)
 
-    def offer(self, target: Target) -> None:
-        """Take a target in, unless it was seen, is out of scope or too deep, or can be no document."""
-        if target.uri not in self._seen and (target.seed or self._wants(target)):
-            self._seen.add(target.uri)
-            self.again(target)
+    def follow(self, links: tuple[str, ...], depth: int, referrer: str) -> None:
+        """Take in the links of a page."""
+        for link in links:
+            if link not in self._decided:
+                self.offer(Target(link, link, depth, referrer))
 
-    def _wants(self, target: Target) -> bool:
-        return (
-            (self._max_depth is None or target.depth <= self._max_depth)
-            and self._scope.admits(target.uri)
-            and not is_never_document(target.uri)
-        )
+    def offer(self, target: Target) -> None:
+        """Take a target in, unless it was seen, is out of scope or too deep, a trap, or no document."""
+        if self._max_depth is not None and target.depth > self._max_depth and not target.seed:
+            return
+        marks = self._trail.marks(target.uri)
+        if not marks & Mark.SEEN and (target.seed or self._wants(target.uri, marks)):
+            self._trail.mark(target.uri, Mark.SEEN)
+            self.again(target)
+        if len(self._decided) >= _DECIDED:
+            self._decided.clear()
+        self._decided.add(target.uri)
+
+    def _wants(self, uri: str, marks: int) -> bool:
+        if is_never_document(uri) or not self._scope.admits(uri):
+            return False
+        return bool(marks & Mark.KNOWN) or not self._traps.catches(uri)
 
     def again(self, target: Target) -> None:
         """Take a target in, whether or not it was seen."""
-        (self._seeds if target.seed else self._waiting).append(target)
+        if target.seed:
+            self._seeds.append(target)
+        elif len(self._head) < _AT_HAND and not self._stored and not self._tail:
+            self._head.append(target)
+        else:
+            self._tail.append(target)
+            if len(self._tail) >= _AT_HAND:
+                self._put_away()
+
+    def _put_away(self) -> None:
+        self._trail.queue(target.row() for target in self._tail)
+        self._stored += len(self._tail)
+        self._tail.clear()
 
     def take(self) -> Target:
         """The next one. Raises ``IndexError`` when none waits."""
-        return (self._seeds or self._waiting).popleft()
+        if self._seeds:
+            return self._seeds.popleft()
+        if not self._head:
+            if self._stored:
+                rows = self._trail.unqueue(_AT_HAND)
+                self._stored -= len(rows)
+                self._head.extend(Target.of(row) for row in rows)
+            else:
+                self._head.extend(self._tail)
+                self._tail.clear()
+        return self._head.popleft()
 
     def clear(self) -> None:
         self._seeds.clear()
-        self._waiting.clear()
+        self._head.clear()
+        self._tail.clear()
+        self._trail.clear_queue()
+        self._stored = 0

@@ -1,18 +1,18 @@
-"""One request at a time: bounded, retried, guarded. The only user of httpx."""
+"""One request at a time: bounded, retried, guarded. The only sender of requests."""
 
-import threading
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from ssl import SSLContext
 from time import monotonic
 from types import TracebackType
-from urllib.parse import urlsplit
+from typing import Protocol
 
 import httpx
 
 from tidemark.adapters.website_addresses import GuardedTransport
+from tidemark.adapters.website_budget import Permit
 from tidemark.adapters.website_decode import (
     ACCEPT_ENCODING,
     BrokenEncodingError,
@@ -23,12 +23,12 @@ from tidemark.adapters.website_options import WebsiteOptions
 from tidemark.adapters.website_politeness import (
     MAX_RETRY_AFTER,
     HostGate,
-    StoppedError,
     backoff,
     retry_after,
 )
+from tidemark.adapters.website_trust import own_origins, tls_context
 from tidemark.domain.errors import PermanentError, TransientError
-from tidemark.domain.urls import canonical_url, origin_of
+from tidemark.domain.urls import origin_of
 
 ACCEPT = (
     "text/html,application/xhtml+xml,text/markdown,text/plain;q=0.9,application/pdf;q=0.9,*/*;q=0.5"
@@ -36,20 +36,33 @@ ACCEPT = (
 _OUTAGES = frozenset({408, 425, 429, *range(500, 600)}) - {501, 505}
 _WHOLE_ANSWER_TIMEOUTS = 10
 _DRAINED_BYTES = 32_768
+_BODILESS = frozenset({204, 304})
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
     """What came back.
 
-    headers: names in lower case.
-    body: decoded; None when it was left, or refused because it ``refused`` ("is larger than ...").
+    headers: names in lower case; of one that came several times the values are joined, with line ends
+        where each line stands for itself (X-Robots-Tag), else with commas.
+    body: decoded; None when it was left, or refused because it ``refused`` ("is larger than ..."); b"" when
+        it went into a spool, as sent.
     """
 
     status: int
     headers: Mapping[str, str]
     body: bytes | None = None
     refused: str = ""
+
+
+class Spool(Protocol):
+    """A file that a large body goes into."""
+
+    def write(self, data: bytes, /) -> int: ...
+
+    def seek(self, offset: int, whence: int = ..., /) -> int: ...
+
+    def truncate(self, size: int | None = ..., /) -> int: ...
 
 
 Wants = Callable[[int, Mapping[str, str]], str | None]
@@ -62,17 +75,31 @@ def read_success(status: int, headers: Mapping[str, str]) -> str | None:
 
 
 class Fetcher:
-    """Sends GET requests for one crawl; safe to share between threads."""
+    """Sends GET requests for one crawl, many at a time, in one event loop."""
 
     def __init__(self, options: WebsiteOptions) -> None:
+        """Raises ``ConfigurationError`` for certificate authorities that cannot be read."""
         self._options = options
-        self._stop = threading.Event()
         self._gates: dict[str, HostGate] = {}
-        self._lock = threading.Lock()
-        self._private_to = _own_origins(options)
+        self._private_to = own_origins(options)
+        self._common = httpx.Headers(
+            {
+                "User-Agent": options.agent_header,
+                "Accept": ACCEPT,
+                "Accept-Encoding": ACCEPT_ENCODING,
+            }
+        )
+        self._private = self._common.copy()
+        for name, value in options.private_headers:
+            self._private[name] = value
         limits = httpx.Limits(max_connections=64, max_keepalive_connections=32, keepalive_expiry=15)
-        self._client = httpx.Client(
-            transport=GuardedTransport(_context(), limits, allow_private=options.allow_private),
+        self._client = httpx.AsyncClient(
+            transport=GuardedTransport(
+                tls_context(options.ca_file),
+                limits,
+                allow_private=options.allow_private,
+                proxy=httpx.Proxy(options.proxy) if options.proxy else None,
+            ),
             timeout=httpx.Timeout(options.timeout, pool=None),
             trust_env=False,
             follow_redirects=False,
@@ -80,51 +107,49 @@ class Fetcher:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
 
-    def __enter__(self) -> "Fetcher":
+    async def __aenter__(self) -> "Fetcher":
         return self
 
-    def __exit__(
+    async def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._client.close()
-
-    def stop(self) -> None:
-        """Make every request under way or waiting end soon, with ``StoppedError``."""
-        self._stop.set()
+        await self._client.aclose()
 
     def gate(self, url: str) -> HostGate:
         """The gate of a URL's host."""
         host = origin_of(url).partition("://")[2]
-        with self._lock:
-            if host not in self._gates:
-                self._gates[host] = HostGate(
-                    self._options.concurrency, self._options.delay, self._stop
-                )
-            return self._gates[host]
+        gate = self._gates.get(host)
+        if gate is None:
+            gate = HostGate(self._options.concurrency, self._options.delay)
+            self._gates[host] = gate
+        return gate
 
-    def get(
+    async def get(
         self,
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
         wants: Wants = read_success,
         max_bytes: int | None = None,
+        spool: Spool | None = None,
+        permit: Permit | None = None,
     ) -> Response:
         """Ask for one URL; redirects are answers like any other.
 
         Raises ``TransientError`` when it stays away after the retries, ``PermanentError`` when its address
-        is refused or the answer is no HTTP, ``StoppedError`` when the crawl ends.
+        is refused or the answer is no HTTP.
         """
         gate = self.gate(url)
         attempts = self._options.retries + 1
         for attempt in range(attempts):
             wait = backoff(attempt, self._options.backoff)
             try:
-                with gate.turn():
-                    response = self._once(url, headers or {}, wants, max_bytes)
+                response = await self._in_turn(
+                    gate, permit, lambda: self._once(url, headers or {}, wants, max_bytes, spool)
+                )
             except TransientError as error:
                 problem = error.message
             else:
@@ -138,35 +163,63 @@ class Fetcher:
                     wait = max(wait, asked)
                     gate.pause(asked)
             if attempt + 1 < attempts:
-                gate.sleep(wait)
+                await asyncio.sleep(wait)
         tries = "once" if attempts == 1 else f"{attempts} times"
         raise TransientError(f"{problem} ({tries}).")
 
-    def _once(
-        self, url: str, headers: Mapping[str, str], wants: Wants, max_bytes: int | None
+    async def _in_turn(
+        self,
+        gate: HostGate,
+        permit: Permit | None,
+        request: Callable[[], Coroutine[object, object, Response]],
     ) -> Response:
+        while True:
+            async with gate.turn():
+                if permit is None or permit.given():
+                    return await request()
+            # Not in turn: the one that all wait for may need it.
+            await permit.changed()
+
+    async def _once(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        wants: Wants,
+        max_bytes: int | None,
+        spool: Spool | None,
+    ) -> Response:
+        told: dict[str, str] = {}
+        limit = self._options.max_bytes if max_bytes is None else max_bytes
         try:
-            with self._client.stream("GET", url, headers=self._headers(url, headers)) as answer:
-                told = {name.lower(): value for name, value in answer.headers.items()}
+            request = self._client.build_request("GET", url, headers=self._headers(url, headers))
+            answer = await self._client.send(request, stream=True)
+            try:
+                told = _told_headers(answer)
                 refused = wants(answer.status_code, told)
                 if refused is None or refused:
-                    self._drain(url, answer)
+                    await self._drain(url, answer, told)
                     return Response(answer.status_code, told, refused=refused or "")
-                limit = self._options.max_bytes if max_bytes is None else max_bytes
-                raw = self._read(url, answer, limit)
+                raw = await self._read(url, answer, told, limit, spool)
+            finally:
+                await answer.aclose()
         except TooLargeError:
             return Response(answer.status_code, told, refused=f"is larger than {limit:,} bytes")
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.DecodingError) as error:
             raise PermanentError(f"{url} cannot be asked for ({type(error).__name__}).") from error
         except httpx.HTTPError as error:
             raise TransientError(f"{url} did not answer: {_told(error)}") from error
+        if spool is not None:
+            return Response(answer.status_code, told, b"")
         return self._decoded(url, answer.status_code, told, raw, limit)
 
-    def _drain(self, url: str, answer: httpx.Response) -> None:
-        """Read a short body that nobody wants: cheaper than another connection."""
-        declared = answer.headers.get("content-length", "")
-        if declared.isdigit() and 0 < int(declared) <= _DRAINED_BYTES:
-            self._read(url, answer, _DRAINED_BYTES)
+    async def _drain(self, url: str, answer: httpx.Response, told: Mapping[str, str]) -> None:
+        """Read a short body that nobody wants, or none at all: cheaper than another connection."""
+        declared = told.get("content-length", "")
+        short = declared.isdigit() and int(declared) <= _DRAINED_BYTES
+        # Without a length it is read only where it is an error page or the like, and to a bound.
+        if short or answer.status_code in _BODILESS or (not declared and answer.status_code != 200):
+            with suppress(TooLargeError):
+                await self._read(url, answer, {}, _DRAINED_BYTES, None)
 
     def _decoded(
         self, url: str, status: int, told: Mapping[str, str], raw: bytes, limit: int
@@ -179,43 +232,51 @@ class Fetcher:
             raise TransientError(f"{url} sent a broken answer: {error}") from error
         return Response(status, told, body)
 
-    def _read(self, url: str, answer: httpx.Response, limit: int) -> bytes:
-        declared = answer.headers.get("content-length", "")
+    async def _read(
+        self,
+        url: str,
+        answer: httpx.Response,
+        told: Mapping[str, str],
+        limit: int,
+        spool: Spool | None,
+    ) -> bytes:
+        """The body as sent, or b"" when it went into the spool."""
+        declared = told.get("content-length", "")
         if declared.isdigit() and int(declared) > limit:
             raise TooLargeError
+        if spool is not None:
+            spool.seek(0)
+            spool.truncate(0)
         deadline = monotonic() + self._options.timeout * _WHOLE_ANSWER_TIMEOUTS
-        raw = bytearray()
-        for piece in answer.iter_raw():
-            raw += piece
-            if len(raw) > limit:
+        pieces: list[bytes] = []
+        size = 0
+        async for piece in answer.aiter_raw():
+            size += len(piece)
+            if size > limit:
                 raise TooLargeError
-            if self._stop.is_set():
-                raise StoppedError
             if monotonic() > deadline:
                 raise TransientError(f"{url} answers too slowly")
-        return bytes(raw)
+            if spool is None:
+                pieces.append(piece)
+            else:
+                spool.write(piece)
+        return b"".join(pieces)
 
     def _headers(self, url: str, extra: Mapping[str, str]) -> httpx.Headers:
-        headers = httpx.Headers(
-            {
-                "User-Agent": self._options.agent_header,
-                "Accept": ACCEPT,
-                "Accept-Encoding": ACCEPT_ENCODING,
-                **extra,
-            }
-        )
-        if origin_of(url) in self._private_to:
-            headers.update(self._options.headers)
+        headers = self._private if origin_of(url) in self._private_to else self._common
+        if extra:
+            # What a crawl asks for counts less than what its owner says.
+            headers = httpx.Headers({**extra, **headers})
         return headers
 
 
-@cache
-def _context() -> SSLContext:
-    """One for the process: reading the authorities takes longer than a crawl of a few pages."""
-    context = httpx.create_ssl_context(trust_env=False)
-    # The system's authorities as well as the packaged ones: intranets have their own.
-    context.load_default_certs()
-    return context
+def _told_headers(answer: httpx.Response) -> dict[str, str]:
+    told: dict[str, str] = {}
+    for raw_name, raw_value in answer.headers.raw:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        between = "\n" if name == "x-robots-tag" else ", "
+        told[name] = f"{told[name]}{between}{value}" if name in told else value
+    return told
 
 
 def _told(error: httpx.HTTPError) -> str:
@@ -223,18 +284,11 @@ def _told(error: httpx.HTTPError) -> str:
         return "no connection in time"
     if isinstance(error, httpx.TimeoutException):
         return "no answer in time"
+    if isinstance(error, httpx.ProxyError):
+        return f"the proxy refused ({error})"
     if isinstance(error, httpx.ProtocolError):
         # Its text may quote a header.
         return f"no valid HTTP ({type(error).__name__})"
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return "its certificate is signed by nobody known (name that authority in ca_file)"
     return str(error) or type(error).__name__
-
-
-def _own_origins(options: WebsiteOptions) -> frozenset[str]:
-    """The origins that secrets may go to: the start pages', and the same host over TLS."""
-    origins = {origin_of(uri) for start in options.starts if (uri := canonical_url(start))}
-    secured = {
-        origin.replace("http:", "https:", 1)
-        for origin in origins
-        if origin.startswith("http:") and urlsplit(origin).port is None
-    }
-    return frozenset(origins | secured)

@@ -1,7 +1,10 @@
 """What a website source is told, validated once."""
 
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
+from tidemark.adapters.website_credentials import is_header_text, secret_headers
+from tidemark.domain.credentials import Credentials
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.hashing import fingerprint
 from tidemark.domain.urls import canonical_url, has_credentials
@@ -32,6 +35,12 @@ class WebsiteOptions:
     allow_private: may the host be on a loopback, link-local or private address?
     headers: sent only to the start pages' own origins; their values are secrets.
     use_sitemap: read the sitemaps that robots.txt names, else ``/sitemap.xml``.
+    credentials: a connection that opens the site (``website_credentials.py``); sent as ``headers`` are, and
+        before them where both have one.
+    proxy: http(s) URL of a proxy that all requests go through; may carry a user name and a password.
+    ca_file: a PEM file with further certificate authorities to trust.
+    max_queries: query strings under one path that are asked for; more are taken for a trap.
+    max_repeats: how often a piece of a path may follow itself before it is taken for a trap.
     """
 
     url: str = ""
@@ -51,6 +60,11 @@ class WebsiteOptions:
     allow_private: bool = False
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     use_sitemap: bool = True
+    credentials: Credentials | None = field(default=None, repr=False)
+    proxy: str = field(default="", repr=False)
+    ca_file: str = ""
+    max_queries: int = 1_000
+    max_repeats: int = 3
 
     def __post_init__(self) -> None:
         if not self.starts:
@@ -68,6 +82,7 @@ class WebsiteOptions:
                 )
         self._check_numbers()
         self._check_headers()
+        self._check_proxy()
 
     def _check_numbers(self) -> None:
         minimums = {
@@ -77,6 +92,8 @@ class WebsiteOptions:
             "delay": 0,
             "retries": 0,
             "backoff": 0,
+            "max_queries": 1,
+            "max_repeats": 1,
         }
         for name, minimum in minimums.items():
             if getattr(self, name) < minimum:
@@ -87,16 +104,35 @@ class WebsiteOptions:
             raise ConfigurationError(f"timeout is {self.timeout}.", "It must be more than 0.")
 
     def _check_headers(self) -> None:
-        if not self.user_agent.strip() or not _is_header_text(self.agent_header):
+        if not self.user_agent.strip() or not is_header_text(self.agent_header):
             raise ConfigurationError(
                 "user_agent or contact is no plain text.", "Write it like Tidemark."
             )
         for name, value in self.headers:
-            if not (name.strip() and _is_header_text(name) and _is_header_text(value)):
+            if not (name.strip() and is_header_text(name) and is_header_text(value)):
                 raise ConfigurationError(
                     f"The header {name!r} cannot be sent as it is.",
                     "Use plain text without line breaks.",
                 )
+        secret_headers(self.credentials)
+
+    def _check_proxy(self) -> None:
+        if not self.proxy:
+            return
+        try:
+            parts = urlsplit(self.proxy)
+            valid = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        except ValueError:
+            valid = False
+        if not valid:
+            raise ConfigurationError(
+                "proxy is no http(s) URL.", "Write it like http://proxy.example.org:3128."
+            )
+
+    @property
+    def private_headers(self) -> tuple[tuple[str, str], ...]:
+        """What only the start pages' own origins are told."""
+        return (*self.headers, *secret_headers(self.credentials))
 
     @property
     def starts(self) -> tuple[str, ...]:
@@ -117,7 +153,7 @@ class WebsiteOptions:
         """Of what decides the bytes that a server answers with.
 
         Of headers only the names, and the values of content negotiation: a renewed token is no other
-        content, and a secret leaves no trace.
+        content, and a secret leaves no trace. Credentials are no part of it.
         """
         headers = sorted(
             [name.lower(), value if name.lower().startswith("accept") else ""]
@@ -132,7 +168,3 @@ class WebsiteOptions:
                 "headers": headers,
             },
         )
-
-
-def _is_header_text(text: str) -> bool:
-    return text.isascii() and text.isprintable() and text == text.strip()

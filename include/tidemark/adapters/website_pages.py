@@ -1,8 +1,10 @@
 """What a page says to a crawler: links, canonical address, and what robots may do with it."""
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -10,6 +12,11 @@ from tidemark.domain.urls import Resolver, canonical_url
 
 _REFRESH = re.compile(r"\s*(\d+)(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?(.*?)[\"']?\s*", re.I)
 _AT_ONCE_SECONDS = 1
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 _RULES_WITH_VALUES = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
@@ -40,25 +47,28 @@ class PageFacts:
 def read_page(content: bytes, charset: str | None, url: str, robot: str) -> PageFacts:
     """Read an HTML page that was answered under ``url``; never raises for broken markup."""
     tree = _parsed(content, charset)
-    base = Resolver(_base(tree, url))
-    directives = _meta_directives(tree, robot)
-    links = () if directives.nofollow else tuple(dict.fromkeys(_links(tree, base)))
-    return PageFacts(links, _canonical(tree, base, url), directives)
+    head = _read_head(tree, robot)
+    base = Resolver((canonical_url(head.base, url) if head.base else None) or url)
+    links = () if head.directives.nofollow else tuple(dict.fromkeys(_links(tree, base)))
+    canonical = base(head.canonical) if head.canonical else None
+    same = canonical is None or canonical == canonical_url(url)
+    return PageFacts(links, None if same else canonical, head.directives)
 
 
 def header_directives(value: str, robot: str) -> Directives:
-    """Read an X-Robots-Tag header: rules for all robots, and those that name this one."""
+    """Read X-Robots-Tag headers, one a line: rules for all robots, and those that name this one."""
     rules: set[str] = set()
-    addressee = ""
-    for part in value.lower().split(","):
-        name, colon, rest = part.partition(":")
-        # "unavailable_after: ..." is a rule with a value; any other "word:" names a robot, and what
-        # follows is for that one.
-        named = colon and name.strip() not in _RULES_WITH_VALUES
-        if named:
-            addressee = name.strip()
-        if addressee in {"", robot.lower()}:
-            rules.add((rest if named else part).strip())
+    for line in value.lower().split("\n"):
+        addressee = ""
+        for part in line.split(","):
+            name, colon, rest = part.partition(":")
+            # "unavailable_after: ..." is a rule with a value; any other "word:" names a robot, and what
+            # follows is for that one.
+            named = colon and name.strip() not in _RULES_WITH_VALUES
+            if named:
+                addressee = name.strip()
+            if addressee in {"", robot.lower()}:
+                rules.add((rest if named else part).strip())
     return _directives(rules)
 
 
@@ -69,6 +79,10 @@ def _directives(rules: set[str]) -> Directives:
 
 
 def _parsed(content: bytes, charset: str | None) -> LexborHTMLParser:
+    """As browsers do: a byte order mark counts more than the header, that more than what the page says."""
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return LexborHTMLParser(content[len(mark) :].decode(encoding, "replace"))
     if charset:
         try:
             return LexborHTMLParser(content.decode(charset, "replace"))
@@ -81,17 +95,31 @@ def _attribute(node: LexborNode, name: str) -> str:
     return (node.attributes.get(name) or "").strip()
 
 
-def _base(tree: LexborHTMLParser, url: str) -> str:
-    node = tree.css_first("base[href]")
-    return (canonical_url(_attribute(node, "href"), url) if node else None) or url
+class _Head(NamedTuple):
+    """What a page says of itself, as written."""
+
+    base: str
+    canonical: str
+    directives: Directives
 
 
-def _meta_directives(tree: LexborHTMLParser, robot: str) -> Directives:
+def _read_head(tree: LexborHTMLParser, robot: str) -> _Head:
     rules: set[str] = set()
-    for node in tree.css("meta[name][content]"):
-        if _attribute(node, "name").lower() in {"robots", robot.lower()}:
+    base, canonical, refresh = "", "", ""
+    # Also outside of <head>: a parser ends that at the first element that does not belong there.
+    for node in tree.css("base[href], meta[content], link[rel][href]"):
+        if node.tag == "base":
+            base = base or _attribute(node, "href")
+        elif node.tag == "link":
+            if not canonical and "canonical" in _attribute(node, "rel").lower().split():
+                canonical = _attribute(node, "href")
+        elif _attribute(node, "name").lower() in {"robots", robot.lower()}:
             rules.update(part.strip() for part in _attribute(node, "content").lower().split(","))
-    return _directives(rules)
+        elif _attribute(node, "http-equiv").lower() == "refresh":
+            match = _REFRESH.fullmatch(_attribute(node, "content"))
+            if match and int(match[1]) <= _AT_ONCE_SECONDS:
+                refresh = refresh or match[2]
+    return _Head(base, refresh or canonical, _directives(rules))
 
 
 def _links(tree: LexborHTMLParser, resolve: Resolver) -> Iterator[str]:
@@ -108,19 +136,3 @@ def _links(tree: LexborHTMLParser, resolve: Resolver) -> Iterator[str]:
         target = resolve(reference)
         if target is not None:
             yield target
-
-
-def _canonical(tree: LexborHTMLParser, resolve: Resolver, url: str) -> str | None:
-    for node in tree.css("meta[http-equiv][content]"):
-        if _attribute(node, "http-equiv").lower() == "refresh":
-            match = _REFRESH.fullmatch(_attribute(node, "content"))
-            if match and int(match[1]) <= _AT_ONCE_SECONDS and match[2]:
-                return _unless_same(resolve(match[2]), url)
-    for node in tree.css("link[rel][href]"):
-        if "canonical" in _attribute(node, "rel").lower().split():
-            return _unless_same(resolve(_attribute(node, "href")), url)
-    return None
-
-
-def _unless_same(target: str | None, url: str) -> str | None:
-    return target if target != canonical_url(url) else None

@@ -3,11 +3,12 @@
 answer to /robots.txt             means
 --------------------------------  ------------------------------------------------
 200                               what it says (its first 500 KiB)
-other 4xx, a redirect elsewhere   everything is allowed
+other 4xx, more than 5 redirects  everything is allowed
 429, 5xx, no answer               nothing is allowed: the site cannot be crawled now
+an address that is refused        nothing is allowed (``website_addresses.py``)
 """
 
-import threading
+import asyncio
 from dataclasses import dataclass
 
 from protego import Protego
@@ -23,51 +24,68 @@ _MAX_REDIRECTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """One origin's rules; ``rules`` None allows everything, ``problem`` forbids it."""
+    """One origin's rules.
+
+    rules: None allows everything.
+    problem: forbids everything, for today, or until somebody changes something (``lasting``).
+    """
 
     rules: Protego | None = None
     problem: str = ""
+    lasting: bool = False
 
 
 class Robots:
-    """Answers for every origin of a crawl, asking each for its rules once; safe between threads."""
+    """Answers for every origin of a crawl, asking each for its rules once; in the fetcher's loop.
+
+    problems: the origins that do not tell, each in a sentence.
+    """
 
     def __init__(self, fetcher: Fetcher, name: str) -> None:
         self._fetcher = fetcher
         self._name = name
         self._rules: dict[str, Rules] = {}
-        self._lock = threading.Lock()
+        self._lock = asyncio.Lock()
+        self.problems: list[str] = []
 
-    def allows(self, url: str) -> bool:
-        """May the URL be asked for? Raises ``TransientError`` when its site does not tell."""
-        found = self.rules(url)
+    async def allows(self, url: str) -> bool:
+        """May the URL be asked for?
+
+        Raises ``TransientError`` when its site does not tell, ``PermanentError`` when it cannot be asked.
+        """
+        found = await self.rules(url)
+        if found.lasting:
+            raise PermanentError(found.problem)
         if found.problem:
             raise TransientError(found.problem)
         return found.rules is None or bool(found.rules.can_fetch(url, self._name))
 
-    def sitemaps(self, url: str) -> list[str]:
+    async def sitemaps(self, url: str) -> list[str]:
         """The sitemaps that the rules of the URL's origin name."""
-        found = self.rules(url)
+        found = await self.rules(url)
         return list(found.rules.sitemaps) if found.rules else []
 
-    def rules(self, url: str) -> Rules:
+    async def rules(self, url: str) -> Rules:
         """The rules of the URL's origin."""
         origin = origin_of(url)
-        with self._lock:
-            if origin not in self._rules:
-                self._rules[origin] = self._read(origin)
-            return self._rules[origin]
+        if origin not in self._rules:
+            async with self._lock:
+                if origin not in self._rules:
+                    self._rules[origin] = await self._read(origin)
+        return self._rules[origin]
 
-    def _read(self, origin: str) -> Rules:
+    async def _read(self, origin: str) -> Rules:
         url = f"{origin}/robots.txt"
         for _ in range(_MAX_REDIRECTS + 1):
             try:
-                response = self._fetcher.get(url, max_bytes=_MAX_ANSWER_BYTES)
-            except (TransientError, PermanentError) as error:
-                return Rules(problem=f"The site does not tell what may be crawled: {error}")
+                response = await self._fetcher.get(url, max_bytes=_MAX_ANSWER_BYTES)
+            except PermanentError as error:
+                return Rules(problem=str(error), lasting=True)
+            except TransientError as error:
+                return self._untold(f"The site does not tell what may be crawled: {error}")
             if response.status == 200:
                 if response.body is None:
-                    return Rules(problem=f"{url} {response.refused}.")
+                    return self._untold(f"{url} {response.refused}.")
                 return self._parsed(origin, response.body)
             location = response.headers.get("location")
             target = canonical_url(location, url) if location else None
@@ -76,8 +94,16 @@ class Robots:
             url = target
         return Rules()
 
+    def _untold(self, problem: str) -> Rules:
+        self.problems.append(problem)
+        return Rules(problem=problem)
+
     def _parsed(self, origin: str, body: bytes) -> Rules:
-        rules = Protego.parse(body[:_READ_BYTES].decode("utf-8-sig", "replace"))
+        text = body[:_READ_BYTES].decode("utf-8-sig", "replace")
+        if len(body) > _READ_BYTES:
+            # Half a rule could mean its opposite.
+            text = text[: text.rfind("\n") + 1]
+        rules = Protego.parse(text)
         delay = rules.crawl_delay(self._name)
         if delay:
             self._fetcher.gate(origin).slow_down(float(delay))

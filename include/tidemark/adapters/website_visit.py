@@ -1,14 +1,17 @@
-"""One visit: what a server's answer to one URL means. Runs in the crawl's worker threads."""
+"""One visit: what a server's answer to one URL means. Runs in the crawl's event loop."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from urllib.parse import urldefrag, urljoin
 
 from tidemark.adapters.media import DOCUMENT_TYPES, HTML_TYPES, parse_content_type, sniff
+from tidemark.adapters.website_budget import Budget
 from tidemark.adapters.website_frontier import Target
 from tidemark.adapters.website_http import Fetcher, Response, Wants
 from tidemark.adapters.website_pages import NO_DIRECTIVES, Directives, header_directives
+from tidemark.adapters.website_politeness import http_date
 from tidemark.adapters.website_robots import Robots
 from tidemark.domain.errors import PermanentError, TransientError
 from tidemark.domain.model import RawDocument, Validators
@@ -18,6 +21,11 @@ from tidemark.ports import Clock
 _SUCCESSES = frozenset({200, 203})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PERMANENT_REDIRECTS = frozenset({301, 308})
+_CURES = {
+    401: " (does it want credentials?)",
+    403: " (does it want credentials?)",
+    407: " (the proxy wants a user name and a password in its URL)",
+}
 NOINDEX = "asks not to be indexed (noindex)"
 
 
@@ -37,6 +45,7 @@ class Answer:
     """What a visit found.
 
     outage: FAILED because of the network or the server, not because of this URL.
+    refusal: FAILED because the server will not show it (4xx), and would show nothing behind it either.
     raw: of a PAGE.
     validators: of a PAGE or what is UNCHANGED.
     directives: of the X-Robots-Tag header.
@@ -46,6 +55,7 @@ class Answer:
     kind: Kind
     detail: str = ""
     outage: bool = False
+    refusal: bool = False
     raw: RawDocument | None = None
     validators: Validators = Validators()
     directives: Directives = NO_DIRECTIVES
@@ -55,27 +65,41 @@ class Answer:
 
 
 class Visitor:
-    """Visits URLs politely; safe to share between threads."""
+    """Visits URLs politely, and no more than the budget allows."""
 
-    def __init__(self, fetcher: Fetcher, robots: Robots, robot: str, clock: Clock) -> None:
+    def __init__(
+        self, fetcher: Fetcher, robots: Robots, robot: str, clock: Clock, budget: Budget
+    ) -> None:
         self._fetcher = fetcher
         self._robots = robots
         self._robot = robot
         self._clock = clock
+        self._budget = budget
 
-    def visit(self, target: Target, validators: Validators | None) -> Answer:
-        """Ask for a target, conditionally where validators are held; failures are answers."""
+    async def visit(
+        self, number: int, target: Target, validators: Validators | None, dated: str = ""
+    ) -> Answer:
+        """Ask for a target, conditionally where validators are held; failures are answers.
+
+        ``number`` is its place in the order of asking (``Budget``), ``dated`` when the sitemap says that
+        it was changed.
+        """
         conditions = _conditions(validators)
         try:
-            if not self._robots.allows(target.url):
+            if not await self._robots.allows(target.url):
                 return Answer(Kind.EXCLUDED, "is disallowed by robots.txt")
-            response = self._fetcher.get(target.url, headers=conditions, wants=self._wants(target))
+            response = await self._fetcher.get(
+                target.url,
+                headers=conditions,
+                wants=self._wants(target),
+                permit=self._budget.permit(number),
+            )
         except TransientError as error:
             return Answer(Kind.FAILED, str(error), outage=True)
         except PermanentError as error:
-            return Answer(Kind.FAILED, str(error))
+            return Answer(Kind.FAILED, str(error), refusal=True)
         if response.status in _SUCCESSES:
-            return self._page(target, response)
+            return self._page(target, response, dated)
         if response.status in _REDIRECTS:
             return _moved(target, response)
         if response.status in {404, 410}:
@@ -86,7 +110,8 @@ class Visitor:
                 validators=_renewed(validators, response.headers),
                 directives=self._directives(response.headers),
             )
-        return Answer(Kind.FAILED, _with_referrer(_refusal(target.url, response.status), target))
+        detail = _with_referrer(_refusal(target.url, response.status), target)
+        return Answer(Kind.FAILED, detail, refusal=response.status < 500)
 
     def _directives(self, headers: Mapping[str, str]) -> Directives:
         return header_directives(headers.get("x-robots-tag", ""), self._robot)
@@ -105,7 +130,7 @@ class Visitor:
 
         return judge
 
-    def _page(self, target: Target, response: Response) -> Answer:
+    def _page(self, target: Target, response: Response, dated: str) -> Answer:
         if response.refused:
             return Answer(Kind.EXCLUDED, response.refused)
         if response.body is None:
@@ -119,10 +144,24 @@ class Visitor:
         if media_type not in DOCUMENT_TYPES:
             return Answer(Kind.EXCLUDED, "does not say what it is (no Content-Type)")
         validators = _renewed(Validators(), headers)
-        raw = RawDocument(target.uri, response.body, media_type, charset, self._clock(), validators)
+        self._budget.fetched(len(response.body))
+        modified_at = http_date(headers.get("last-modified")) or _date(dated)
+        raw = RawDocument(
+            target.uri, response.body, media_type, charset, self._clock(), validators, modified_at
+        )
         return Answer(
             Kind.PAGE, raw=raw, validators=validators, directives=self._directives(headers)
         )
+
+
+def _date(text: str) -> datetime | None:
+    """A date of the sitemap's kind (2026, 2026-03, 2026-03-01, with or without a time), UTC."""
+    padded = f"{text}-01" if len(text) == 7 else f"{text}-01-01" if len(text) == 4 else text
+    try:
+        at = datetime.fromisoformat(padded)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return http_date(text)
 
 
 def _conditions(validators: Validators | None) -> dict[str, str]:
@@ -148,7 +187,7 @@ def _moved(target: Target, response: Response) -> Answer:
     canonical = canonical_url(location, target.url) if location else None
     if canonical is None:
         detail = f"{target.url} redirects to what is no http(s) URL"
-        return Answer(Kind.FAILED, _with_referrer(detail, target))
+        return Answer(Kind.FAILED, _with_referrer(detail, target), refusal=True)
     return Answer(
         Kind.MOVED,
         location=canonical,
@@ -158,8 +197,7 @@ def _moved(target: Target, response: Response) -> Answer:
 
 
 def _refusal(url: str, status: int) -> str:
-    cure = " (does it want credentials in headers?)" if status in {401, 403} else ""
-    return f"{url} answered {status}{cure}"
+    return f"{url} answered {status}{_CURES.get(status, '')}"
 
 
 def _with_referrer(detail: str, target: Target) -> str:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from tidemark.domain.hashing import Canonical, digest_of, fingerprint
+from tidemark.domain.inspection import Suspicion
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class RawDocument:
     media_type: lower case, without parameters, e.g. "text/html".
     charset: as declared by the server or the file, else None.
     fetched_at: UTC.
+    modified_at: when its content was last changed, as the source tells (UTC), None when it does not.
+    link: where a reader opens this very version, "" when that is the URI.
     """
 
     uri: str
@@ -54,6 +57,8 @@ class RawDocument:
     charset: str | None
     fetched_at: datetime
     validators: Validators = Validators()
+    modified_at: datetime | None = None
+    link: str = ""
 
 
 class Outcome(StrEnum):
@@ -67,16 +72,25 @@ class Outcome(StrEnum):
     """An outage or a refusal: evidence of nothing; the live version stays."""
     EXCLUDED = "excluded"
     """Present but not wanted (robots.txt, noindex, a pattern, too large): never indexed."""
+    MOVED = "moved"
+    """It is now, for good, at ``target``, which is in the same listing: the document moves there."""
+    ALIAS = "alias"
+    """It shows the document at ``target``, which is in the same listing: kept once, there."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlItem:
-    """The outcome of one item, as a source yields it; ``raw`` is there only when FETCHED."""
+    """The outcome of one item, as a source yields it.
+
+    raw: only when FETCHED.
+    target: the canonical URI of the document, only when MOVED or ALIAS.
+    """
 
     item: SourceItem
     outcome: Outcome
     raw: RawDocument | None = None
     detail: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +100,13 @@ class CrawlEnd:
     complete: every item was listed, so that absence means something.
     authoritative: absence from a complete listing is proof at once (a folder), not a hint (links).
     problem: why it is not complete, for a person.
+    state: what ``Known.state`` tells the next crawl once this one is indexed (a commit); "" for nothing.
     """
 
     complete: bool
     authoritative: bool
     problem: str = ""
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +115,9 @@ class Observation:
 
     raw_hash: of the fetched bytes when FETCHED, else None.
     size: bytes, when known.
+    target: the document's canonical URI when MOVED or ALIAS.
+    modified_at, link: as in RawDocument.
+    text_hash, text_length, suspicion: of the Inspection, for pages that were inspected.
     """
 
     uri: str
@@ -110,6 +129,12 @@ class Observation:
     fetched_at: datetime | None = None
     size: int | None = None
     detail: str = ""
+    target: str = ""
+    modified_at: datetime | None = None
+    link: str = ""
+    text_hash: str | None = None
+    text_length: int | None = None
+    suspicion: Suspicion | None = None
 
 
 CELL = "\t"
@@ -314,7 +339,10 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What a point of a Chunk carries beside its vectors (design: stores)."""
+    """What a point of a Chunk carries beside its vectors (design: stores).
+
+    link: where a reader opens this very version, "" when that is ``source_uri``.
+    """
 
     document_id: UUID
     section_id: UUID
@@ -333,6 +361,8 @@ class Payload:
     start: int
     end: int
     labels: tuple[str, ...] = ()
+    modified_at: datetime | None = None
+    link: str = ""
 
     def as_dict(self) -> dict[str, Canonical]:
         return {
@@ -353,6 +383,8 @@ class Payload:
             "start": self.start,
             "end": self.end,
             "labels": list(self.labels),
+            "modified_at": self.modified_at.isoformat() if self.modified_at else None,
+            "link": self.link,
         }
 
 

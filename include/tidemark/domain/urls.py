@@ -20,7 +20,11 @@ _QUERY_SAFE = "/:@!$'()*,;=?-._~%"
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?")
 _PLAIN_PATH = re.compile(r"/?(?:[A-Za-z0-9_~.-]+/)*[A-Za-z0-9_~.-]*")
-_PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/;]*", re.IGNORECASE)
+_PATH_SESSION = re.compile(
+    r";(?:jsessionid|phpsessid|sid)=[^/;]*|(?<=/)\((?:[A-Z]\([0-9A-Za-z_-]{16,}\))+\)/",
+    re.IGNORECASE,
+)
+"""``;jsessionid=...``, and ``/(S(...))/`` as ASP.NET writes it."""
 
 _TRACKING = frozenset(
     {
@@ -72,7 +76,7 @@ class Resolver:
         if not reference or not self._is_plain or not _PLAIN_PATH.fullmatch(reference):
             return canonical_url(reference, self._base)
         path = reference if reference.startswith("/") else self._folder + reference
-        resolved = self._origin + (_without_dots(path) if "." in path else path)
+        resolved = self._origin + (_without_dots(path) if "/." in path else path)
         return resolved if len(resolved) <= MAX_URL_LENGTH else None
 
 

@@ -8,6 +8,9 @@ COPY include/tidemark_local include/tidemark_local
 RUN PYTHONPATH=include PIP_NO_CACHE_DIR=1 python -m tidemark_local.bootstrap --container
 
 FROM python:3.11.14-slim-bookworm
+# For sources of the kind git.
+RUN apt-get update && apt-get install -y --no-install-recommends git openssh-client \
+    && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 10001 --user-group --create-home --shell /bin/bash tidemark \
     && install -d -o tidemark -g tidemark /opt/airflow /opt/airflow/logs /var/lib/tidemark
 WORKDIR /opt/tidemark

@@ -1,4 +1,5 @@
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -249,8 +250,17 @@ def test_a_subfolder_that_cannot_be_listed_makes_the_listing_incomplete(
 
 
 @pytest.mark.parametrize(
-    ("path", "told"), [("", "no path"), ("s3://bucket/docs", "Mount it"), ("http://h/", "Mount it")]
+    ("path", "told"),
+    [("", "no path"), ("gopher://h/", "no kind of store"), ("s3://a:b@c/", "connection")],
 )
 def test_a_path_it_cannot_read_is_told_at_once(path: str, told: str) -> None:
     with pytest.raises(ConfigurationError, match=told):
         FilesOptions(path)
+
+
+def test_a_document_has_the_time_of_its_file(root: Path) -> None:
+    write(root, a="x")
+    os.utime(root / "a.md", (0, 1_750_000_000))
+    (item,) = crawl(root).items.values()
+    assert item.raw is not None
+    assert item.raw.modified_at == datetime.fromtimestamp(1_750_000_000, UTC)

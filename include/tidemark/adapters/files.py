@@ -1,4 +1,6 @@
-"""The files source: the documents in a folder, unchanged ones told by size and time of change.
+"""The files source: the documents in a folder or a store, unchanged ones told without reading them.
+
+This is the local one; ``adapters/remote_files.py`` holds stores to the same rules.
 
     entry                                   outcome
     --------------------------------------  ---------------------------------------------------------
@@ -25,15 +27,16 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
-from urllib.parse import quote
+from pathlib import Path
 
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.utils import get_protocol
 
+from tidemark.adapters.files_rules import FileRules, end_of, limited, media_type, quoted
 from tidemark.adapters.files_walk import Entry, FolderWalk
-from tidemark.adapters.media import media_type_of_suffix
-from tidemark.adapters.patterns import PathPatterns
+from tidemark.adapters.remote_files import READS, RemoteFiles
+from tidemark.adapters.remote_stores import check_location
+from tidemark.domain.credentials import Credentials
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.hashing import fingerprint
 from tidemark.domain.model import (
@@ -48,18 +51,20 @@ from tidemark.ports import Clock, Known
 
 _ADAPTER_VERSION = 1
 """Raised when the same file would be given other bytes or another media type than before."""
-_READS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class FilesOptions:
-    """A folder (or a single file) to index.
+    """A place with files (or a single file) to index.
 
-    path: a local path or ``file://`` URL.
+    path: a local path or ``file://`` URL, a URL of a store (``adapters/remote_stores.py`` names them), or a
+        zip archive as ``zip://folder/in/it::URL`` or by its local path.
     include, exclude: patterns over paths relative to it (``adapters/patterns.py``).
     max_bytes: of one file; larger ones are excluded.
-    base_uri: what URIs start with instead of the folder's own ``file://`` URL.
-    allow_empty: an empty folder means that everything in it was deleted.
+    base_uri: what URIs start with instead of the place's own URL.
+    allow_empty: an empty place means that everything in it was deleted.
+    credentials: what opens the store.
+    allow_private: a web or WebDAV server may be on this machine or in a private network.
     """
 
     path: str
@@ -68,23 +73,39 @@ class FilesOptions:
     max_bytes: int = 50_000_000
     base_uri: str = ""
     allow_empty: bool = False
+    credentials: Credentials | None = None
+    allow_private: bool = False
 
     def __post_init__(self) -> None:
+        """Raises ``ConfigurationError`` for what could never be read; opens nothing."""
         if not self.path:
             raise ConfigurationError("A files source has no path.", "Give it the path of a folder.")
-        if get_protocol(self.path) not in {"file", "local"}:
-            raise ConfigurationError(
-                f"The path {self.path!r} is not on a local file system.",
-                "Mount it, and give the path where it is mounted.",
-            )
         if self.max_bytes < 1:
             raise ConfigurationError(f"max_bytes is {self.max_bytes}.", "It must be 1 or more.")
+        if not self._is_local:
+            check_location(self.path)
+
+    @property
+    def _is_local(self) -> bool:
+        return "::" not in self.path and get_protocol(self.path) in {"file", "local"}
+
+    @property
+    def is_remote(self) -> bool:
+        """Is it read through a store (a zip archive is one) and not as a local folder or file?"""
+        return not self._is_local or (
+            self.path.lower().endswith(".zip") and not Path(self.root).is_dir()
+        )
 
     @property
     def root(self) -> str:
-        """The absolute path, links in it resolved."""
+        """The absolute path of a local place, links in it resolved."""
         local = LocalFileSystem._strip_protocol(self.path)  # noqa: SLF001 - fsspec's way to read its URLs
         return os.path.realpath(str(local))
+
+    @property
+    def location(self) -> str:
+        """The URL of a store."""
+        return self.path if not self._is_local else f"zip://::{Path(self.root).as_uri()}"
 
     @property
     def fingerprint(self) -> str:
@@ -97,18 +118,30 @@ def _utc_now() -> datetime:
 
 
 class FilesSource:
-    """Lists and reads one folder (a ``Source``); what is not in it any more is gone."""
+    """Lists and reads one place (a ``Source``); what is not in it any more is gone."""
 
     def __init__(self, options: FilesOptions, clock: Clock = _utc_now) -> None:
         self.fingerprint = options.fingerprint
         self._options = options
         self._clock = clock
-        self._patterns = PathPatterns(options.include, options.exclude)
 
     def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
         """Walk it in order of paths, one file in memory at a time (``Source.crawl``)."""
+        # Decided at every crawl: a path that ends in .zip may have become a folder.
+        if self._options.is_remote:
+            return RemoteFiles(self._options, self._clock).crawl(known, limit)
+        return _LocalFiles(self._options, self._clock).crawl(known, limit)
+
+
+class _LocalFiles:
+    def __init__(self, options: FilesOptions, clock: Clock) -> None:
+        self._options = options
+        self._clock = clock
+        self._rules = FileRules(options.include, options.exclude)
+
+    def crawl(self, known: Known, limit: int | None) -> Iterator[CrawlItem | CrawlEnd]:
         root = self._options.root
-        walk = FolderWalk(root, self._is_document)
+        walk = FolderWalk(root, self._rules.is_document)
         listed = count = 0
         for entry in _entries(root, walk):
             found = self._item(root, entry, known)
@@ -117,43 +150,39 @@ class FilesSource:
                 listed += 1
                 count += found.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
             if count == limit:
-                walk.problems.append(f"It was limited to {limit:,} documents.")
+                walk.problems.append(limited(limit))
                 break
-        if not listed and not walk.problems and not self._options.allow_empty and _any(known):
-            walk.problems.append(
-                f"There is no document in {root}, though there were some: is the share mounted? "
-                "Set allow_empty if it was emptied on purpose."
-            )
-        problem = " ".join(walk.problems)
-        yield CrawlEnd(complete=not problem, authoritative=True, problem=problem)
-
-    def _is_document(self, relative: str) -> bool:
-        known_format = media_type_of_suffix(_suffix(relative)) is not None
-        return known_format and self._patterns.admits(relative)
+        yield end_of(
+            walk.problems,
+            listed=bool(listed),
+            allow_empty=self._options.allow_empty,
+            known=known,
+            place=root,
+        )
 
     def _item(self, root: str, entry: Entry, known: Known) -> CrawlItem | None:
         """The outcome of one entry, None for one that is not listed."""
-        if not self._patterns.admits(entry.relative):
+        if not self._rules.lists(entry.relative) and not (
+            entry.refused and self._rules.admits(entry.relative)
+        ):
             return None
         item = SourceItem(self._uri(root, entry))
         if entry.refused:
             return CrawlItem(item, Outcome.EXCLUDED, detail=entry.refused)
-        media_type = media_type_of_suffix(_suffix(entry.relative))
-        if media_type is None:
-            asked_for = bool(self._options.include)
-            detail = "has a suffix of no known format"
-            return CrawlItem(item, Outcome.EXCLUDED, detail=detail) if asked_for else None
+        kind = media_type(entry.relative)
+        if kind is None:
+            return CrawlItem(item, Outcome.EXCLUDED, detail="has a suffix of no known format")
         if entry.failure:
             return CrawlItem(item, Outcome.FAILED, detail=entry.failure)
         try:
-            return self._read(item.uri, entry.path, media_type, known)
+            return self._read(item.uri, entry.path, kind, known)
         except FileNotFoundError:
             return CrawlItem(item, Outcome.GONE, detail="was deleted while the folder was read")
         except OSError as error:
             return CrawlItem(item, Outcome.FAILED, detail=f"cannot be read ({error.strerror})")
 
     def _read(self, uri: str, path: str, media_type: str, known: Known) -> CrawlItem:
-        for _ in range(_READS):
+        for _ in range(READS):
             validators = _validators(path)
             item = SourceItem(uri, validators)
             if known.validators(uri) == validators:
@@ -165,14 +194,17 @@ class FilesSource:
                 return CrawlItem(item, Outcome.EXCLUDED, detail=detail)
             # Bytes read while someone wrote are no version of the file.
             if _validators(path) == validators and len(content) == validators.size:
-                raw = RawDocument(uri, content, media_type, None, self._clock(), validators)
+                changed_at = datetime.fromtimestamp(validators.mtime or 0.0, UTC)
+                raw = RawDocument(
+                    uri, content, media_type, None, self._clock(), validators, changed_at
+                )
                 return CrawlItem(item, Outcome.FETCHED, raw)
         return CrawlItem(SourceItem(uri), Outcome.FAILED, detail="changes while it is read")
 
     def _uri(self, root: str, entry: Entry) -> str:
         if self._options.base_uri:
-            return f"{self._options.base_uri.rstrip('/')}/{_quoted(entry.relative)}"
-        return "file://" + _quoted(root if entry.path == root else f"{root}/{entry.relative}")
+            return f"{self._options.base_uri.rstrip('/')}/{quoted(entry.relative)}"
+        return "file://" + quoted(root if entry.path == root else f"{root}/{entry.relative}")
 
 
 def _entries(root: str, walk: FolderWalk) -> Iterator[Entry]:
@@ -192,15 +224,3 @@ def _entries(root: str, walk: FolderWalk) -> Iterator[Entry]:
 def _validators(path: str) -> Validators:
     found = os.stat(path)  # noqa: PTH116 - a path with any bytes in it
     return Validators(size=found.st_size, mtime=found.st_mtime)
-
-
-def _quoted(path: str) -> str:
-    return quote(os.fsencode(path), safe="/!$&'()*+,;=:@~")
-
-
-def _suffix(relative: str) -> str:
-    return PurePosixPath(relative).suffix.lower()
-
-
-def _any(known: Known) -> bool:
-    return next(known.uris(), None) is not None

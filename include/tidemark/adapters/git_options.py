@@ -1,0 +1,198 @@
+"""Which repository, at which branch, and how its files are addressed."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from tidemark.domain.credentials import Credentials
+from tidemark.domain.errors import ConfigurationError
+from tidemark.domain.hashing import Canonical, fingerprint
+
+_ADAPTER_VERSION = 1
+"""Raised when the same file would be given other bytes or another media type than before."""
+_SCP_LIKE = re.compile(r"(?:(?P<user>[\w.-]+)@)?(?P<host>[\w.-]+):(?P<path>[^/\\:][^:]*)")
+_BAD_REFERENCE = re.compile(r"^[-/.]|\.\.|[\x00-\x20\x7f~^:?*\[\\]|@\{|//|[/.]$|\.lock(?:/|$)")
+_HELPER = re.compile(r"[A-Za-z0-9+.-]+::")
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_URI_SAFE = "/!$&'()*+,;=:@~"
+
+
+@dataclass(frozen=True, slots=True)
+class GitOptions:
+    """A git repository to index.
+
+    url: http(s) or ssh URL (also as ``git@host:path``), ``file://`` URL or path; without credentials.
+    branch: a branch, tag or full commit id; "" for the repository's default branch.
+    folder: the only folder to index, "" for all of it.
+    include, exclude: patterns over paths relative to the folder (``adapters/patterns.py``).
+    link: where a file is shown at a commit, with ``{commit}`` and ``{path}``; "" for the host's own way.
+    max_bytes: of one file; larger ones are excluded without being read.
+    allow_private: an http(s) host may be on this machine or in a private network.
+    timeout: seconds that one exchange with the remote may take.
+    credentials: login and password or token (http), a key (ssh).
+    """
+
+    url: str
+    branch: str = ""
+    folder: str = ""
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    link: str = ""
+    max_bytes: int = 50_000_000
+    allow_private: bool = False
+    timeout: float = 900.0
+    credentials: Credentials | None = None
+    remote: "Remote" = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raises ``ConfigurationError`` for what git would misunderstand."""
+        object.__setattr__(self, "remote", Remote.of(self.url))
+        if self.branch and (_BAD_REFERENCE.search(self.branch) or self.branch == "@"):
+            raise ConfigurationError(
+                f"The branch {self.branch!r} is no name that git allows.",
+                "Give a branch, a tag or a full commit id.",
+            )
+        if self.link:
+            try:
+                self.link.format(commit="", path="")
+            except (LookupError, ValueError, AttributeError):
+                raise ConfigurationError(
+                    f"The link {self.link!r} is no pattern.",
+                    "Write it with {commit} and {path} and no other braces.",
+                ) from None
+        folder = self.folder.strip("/")
+        if any(part in {"", ".", ".."} for part in folder.split("/") if folder):
+            raise ConfigurationError(
+                f"The folder {self.folder!r} is no folder of a repository.",
+                "Write it like 'docs/en'.",
+            )
+        if self.max_bytes < 1:
+            raise ConfigurationError(f"max_bytes is {self.max_bytes}.", "It must be 1 or more.")
+
+    @property
+    def is_commit(self) -> bool:
+        return _COMMIT.fullmatch(self.branch) is not None
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what decides what is handed over with a file: this adapter, and where links lead."""
+        options: dict[str, Canonical] = {
+            "kind": "git",
+            "version": _ADAPTER_VERSION,
+            "link": self.link,
+        }
+        return fingerprint("fetch", options)
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A repository's address in its parts.
+
+    scheme: "http", "https", "ssh" or "file".
+    address: what git is given.
+    host: "" for a file path.
+    port: None for the scheme's own.
+    path: without slashes around it and ".git" at its end.
+    """
+
+    scheme: str
+    address: str
+    host: str
+    port: int | None
+    path: str
+
+    @classmethod
+    def of(cls, url: str) -> "Remote":
+        """Raises ``ConfigurationError`` for what is no repository's address, or has credentials in it."""
+        if not url or url.startswith("-") or not url.isprintable() or _HELPER.match(url):
+            raise ConfigurationError(
+                "The URL of the repository is none that git may be given.",
+                "Give an http(s) or ssh URL, or a path.",
+            )
+        short = None if "://" in url or Path(url).exists() else _SCP_LIKE.fullmatch(url)
+        if short is not None:
+            user = f"{short['user']}@" if short["user"] else ""
+            url = f"ssh://{user}{short['host']}/{short['path']}"
+        if "://" not in url:
+            url = Path(url).expanduser().absolute().as_uri()
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            parts, port = urlsplit(""), None
+        if parts.scheme not in {"http", "https", "ssh", "file"} or parts.query or parts.fragment:
+            raise ConfigurationError(
+                "The URL of the repository is of no kind that is read.",
+                "Give an http(s) or ssh URL, or a path.",
+            )
+        if parts.password or (parts.username and parts.scheme != "ssh"):
+            raise ConfigurationError(
+                "The URL of the repository has credentials in it.", "Put them into a connection."
+            )
+        if parts.scheme != "file" and (not parts.hostname or parts.hostname.startswith("-")):
+            raise ConfigurationError("The URL of the repository names no host.", "Write it out.")
+        if (parts.username or "").startswith("-"):
+            raise ConfigurationError("The URL of the repository has no valid user.", "Correct it.")
+        path = parts.path.strip("/").removesuffix(".git")
+        return cls(parts.scheme, url, parts.hostname or "", port, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """How one branch's files are addressed.
+
+    A document's URI stays when the file changes: where it is shown at the branch, for hosts that are known
+    (so it opens in a browser), else ``git+<url of the repository>/blob/<branch>/<path>``. A link leads to
+    the file as it was at a commit; "" where no address for that is known.
+    """
+
+    document: str
+    version: str
+
+    @classmethod
+    def of(cls, options: GitOptions, branch: str) -> "Addresses":
+        """``branch`` is the one that was found, when none was declared."""
+        remote = options.remote
+        port = f":{remote.port}" if remote.port and remote.scheme != "ssh" else ""
+        web = "http" if remote.scheme == "http" else "https"
+        shown = f"{web}://{remote.host}{port}/{remote.path}"
+        found = _shown_by(remote.host)
+        if remote.scheme == "file" or found is None:
+            ssh_port = f":{remote.port}" if remote.port else ""
+            base = f"{remote.scheme}://{remote.host}{ssh_port}/{remote.path}"
+            return cls(f"git+{base}/blob/{quote(branch, safe='/')}/", options.link)
+        at_branch, at_commit = found
+        document = f"{shown}/{at_branch}/{quote(branch, safe='/')}/"
+        return cls(document, options.link or f"{_escaped(shown)}/{at_commit}/{{commit}}/{{path}}")
+
+    def uri(self, path: str) -> str:
+        return self.document + _quoted(path)
+
+    def link(self, path: str, commit: str) -> str:
+        """ "" without a commit, and where no address is known."""
+        if not self.version or not commit:
+            return ""
+        return self.version.format(commit=commit, path=_quoted(path))
+
+
+def _shown_by(host: str) -> tuple[str, str] | None:
+    """What stands between a repository's address and a branch, and a commit, on a host's pages."""
+    name = host.removeprefix("www.")
+    if name == "github.com" or name.startswith("github."):
+        return "blob", "blob"
+    if name == "gitlab.com" or name.startswith("gitlab."):
+        return "-/blob", "-/blob"
+    if name == "bitbucket.org":
+        return "src", "src"
+    if name in {"gitea.com", "codeberg.org"} or name.startswith(("gitea.", "forgejo.")):
+        return "src/branch", "src/commit"
+    return None
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _quoted(path: str) -> str:
+    return quote(path, safe=_URI_SAFE, errors="surrogateescape")

@@ -1,0 +1,77 @@
+"""Connects for stores on the web: to public addresses only, unless a source allows others."""
+
+import socket
+import ssl
+from collections.abc import Iterable
+from ipaddress import ip_address
+
+import httpcore
+import httpx
+
+from tidemark.adapters.website_addresses import AddressRefusedError, is_public
+
+
+def judged_addresses(host: str, port: int, *, allow_private: bool) -> list[str]:
+    """The addresses of a name that may be connected to.
+
+    Raises ``AddressRefusedError`` when none of them may, ``OSError`` when there is none.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:
+        raise OSError(f"the name {host} cannot be resolved") from error
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    if allow_private:
+        return addresses
+    public = [a for a in addresses if is_public(ip_address(a.partition("%")[0]))]
+    if addresses and not public:
+        raise AddressRefusedError(
+            f"{host} is at {addresses[0]}, which is not on the public internet.",
+            "Set allow_private for this source if that is meant.",
+        )
+    return public
+
+
+class _GuardedBackend(httpcore.SyncBackend):
+    """Connects to the very address that was judged."""
+
+    def __init__(self, *, allow_private: bool) -> None:
+        self._allow_private = allow_private
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        options = None if socket_options is None else tuple(socket_options)
+        failure: Exception = httpcore.ConnectError(f"the name {host} has no address")
+        try:
+            addresses = judged_addresses(host, port, allow_private=self._allow_private)
+        except OSError as error:
+            raise httpcore.ConnectError(f"the name {host} cannot be resolved") from error
+        for address in addresses:
+            try:
+                return super().connect_tcp(address, port, timeout, local_address, options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+
+class GuardedTransport(httpx.HTTPTransport):
+    """httpx's transport over a pool that connects through the guard.
+
+    httpx has no public way to hand it a network backend, so the pool that it would make is replaced.
+    """
+
+    def __init__(self, *, allow_private: bool) -> None:
+        context = ssl.create_default_context()
+        super().__init__(verify=context, trust_env=False)
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=context,
+            max_connections=4,
+            keepalive_expiry=30,
+            network_backend=_GuardedBackend(allow_private=allow_private),
+        )

@@ -1,0 +1,259 @@
+"""The table source: the rows of a SQL query, each a document.
+
+    row                                     outcome
+    --------------------------------------  --------------------------------------------------------------
+    time of update (or text) as held        NOT_MODIFIED
+    changed, or new                         FETCHED; the title is its first heading
+    no id, an id that came before           FAILED, at an address of its own; nothing is merged
+    a body or a title that is no text       FAILED
+    a body larger than max_bytes            EXCLUDED
+    not in the answer any more              not listed: the listing is authoritative
+    the query fails, at once or in between  the listing is incomplete
+    a column is missing                     the listing is incomplete, and empty
+
+Rows are streamed through the server's cursor in a transaction that can only read, and is rolled back.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Row, exc
+
+from tidemark.adapters.table_database import Cursor, TableDatabase, told_by
+from tidemark.adapters.table_documents import Columns, as_document, as_text, as_time, column_of
+from tidemark.domain.credentials import Credentials
+from tidemark.domain.errors import ConfigurationError, TidemarkError
+from tidemark.domain.hashing import Canonical, digest_of, fingerprint
+from tidemark.domain.model import (
+    CrawlEnd,
+    CrawlItem,
+    Outcome,
+    RawDocument,
+    SourceItem,
+    Validators,
+)
+from tidemark.ports import Clock, Known
+
+__all__ = ["TableOptions", "TableSource"]
+
+_ADAPTER_VERSION = 1
+"""Raised when the same row would become other bytes than before."""
+_TYPES = ("text/plain", "text/markdown", "text/html")
+DEFAULT_UPDATED = "updated_at"
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """A query whose rows are documents.
+
+    name: of the source; URIs are ``table://<name>/<id>``.
+    query: a SELECT; its columns are told apart by their names, in which case matters only when two differ
+        in nothing else.
+    url: a database URL of SQLAlchemy's; without it, it is made from the credentials.
+    id_column, body_column: must be in the answer.
+    title_column, link_column: likewise, unless "".
+    updated_column: likewise, unless "" or the default; without it a row's text is its version.
+    media_type: of the bodies: text/plain, text/markdown or text/html.
+    base_uri: what URIs start with instead.
+    max_bytes: of one document; larger ones are excluded.
+    timeout: seconds that the database may take for the query, where it can be told.
+    """
+
+    name: str
+    query: str
+    url: str = field(default="", repr=False)
+    id_column: str = "id"
+    title_column: str = "title"
+    body_column: str = "body"
+    updated_column: str = DEFAULT_UPDATED
+    link_column: str = ""
+    media_type: str = "text/plain"
+    base_uri: str = ""
+    max_bytes: int = 50_000_000
+    timeout: float = 600.0
+    credentials: Credentials | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ``ConfigurationError`` for what could never be read; connects to nothing."""
+        if not self.query.strip(" \t\r\n;"):
+            raise ConfigurationError("A table source has no query.", "Give it a SELECT.")
+        if not self.id_column or not self.body_column:
+            raise ConfigurationError(
+                "A table source needs id_column and body_column.", "Name the columns of the query."
+            )
+        if self.media_type not in _TYPES:
+            raise ConfigurationError(
+                f"The media type {self.media_type!r} is none that rows have.",
+                f"It must be one of {', '.join(_TYPES)}.",
+            )
+        if not self.url and self.credentials is None:
+            raise ConfigurationError(
+                "A table source has no database.", "Name the connection that opens it."
+            )
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what decides a document's bytes: the query, the columns and the form."""
+        options: dict[str, Canonical] = {
+            "kind": "table",
+            "version": _ADAPTER_VERSION,
+            "query": self.query.strip(),
+            "columns": [self.id_column, self.title_column, self.body_column, self.updated_column],
+            "link": self.link_column,
+            "media_type": self.media_type,
+        }
+        return fingerprint("fetch", options)
+
+    @property
+    def base(self) -> str:
+        return self.base_uri.rstrip("/") or f"table://{quote(self.name, safe='')}"
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class TableSource:
+    """Runs the query and hands over its rows (a ``Source``)."""
+
+    def __init__(self, options: TableOptions, clock: Clock = _utc_now) -> None:
+        """Raises ``ConfigurationError`` for a database that is none, or whose driver is not installed."""
+        self.fingerprint = options.fingerprint
+        self._options = options
+        self._database = TableDatabase(options.url, options.credentials, options.timeout)
+        self._clock = clock
+
+    def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
+        """Run the query once; holds a hundred rows at a time (``Source.crawl``)."""
+        problem = ""
+        count = number = 0
+        try:
+            with self._database.rows(self._options.query) as cursor, closing(_Seen()) as seen:
+                reader = _Rows(self._options, self._columns(cursor), seen, self._clock)
+                for number, row in enumerate(cursor.rows, 1):
+                    found = reader.item(row, number, known)
+                    yield found
+                    count += found.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
+                    if count == limit:
+                        problem = f"It was limited to {limit:,} documents."
+                        break
+        except TidemarkError as error:
+            problem = str(error)
+        except (exc.SQLAlchemyError, UnicodeError, ValueError, OSError) as error:
+            problem = (
+                f"The query failed after {number:,} rows: {self._database.without_secrets(told_by(error))}."
+                " Run it by hand in the database to see why."
+            )
+        yield CrawlEnd(complete=not problem, authoritative=True, problem=problem)
+
+    def _columns(self, cursor: Cursor) -> Columns:
+        """Where each column is. Raises ``ConfigurationError`` that names one that is missing."""
+        options, names = self._options, cursor.names
+        updated: int | None = None
+        if options.updated_column:
+            # Its default is a guess, so it need not be there.
+            needed = options.updated_column != DEFAULT_UPDATED
+            updated = column_of(names, "updated_column", options.updated_column, needed=needed)
+        identity = column_of(names, "id_column", options.id_column)
+        body = column_of(names, "body_column", options.body_column)
+        return Columns(
+            identity=-1 if identity is None else identity,
+            body=-1 if body is None else body,
+            title=column_of(names, "title_column", options.title_column),
+            updated=updated,
+            link=column_of(names, "link_column", options.link_column),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    options: TableOptions
+    columns: Columns
+    seen: "_Seen"
+    clock: Clock
+
+    def item(self, row: Row[Any], number: int, known: Known) -> CrawlItem:
+        identity = as_text(row[self.columns.identity], binary=True).strip()
+        if not identity:
+            detail = f"Row {number:,} has no {self.options.id_column}. Leave it out of the query."
+            return CrawlItem(SourceItem(self._misplaced("", number)), Outcome.FAILED, detail=detail)
+        if not self.seen.add(identity):
+            detail = (
+                f"Row {number:,} has the {self.options.id_column} {identity!r} of a row before it."
+                " Let the query give each id once."
+            )
+            uri = self._misplaced(identity, number)
+            return CrawlItem(SourceItem(uri), Outcome.FAILED, detail=detail)
+        uri = self._uri(identity)
+        try:
+            return self._document(uri, row, known)
+        except (UnicodeDecodeError, TypeError) as error:
+            detail = f"Row {number:,} ({self.options.id_column} {identity}): {error}"
+            return CrawlItem(SourceItem(uri), Outcome.FAILED, detail=detail)
+
+    def _document(self, uri: str, row: Row[Any], known: Known) -> CrawlItem:
+        """Raises ``UnicodeDecodeError`` or ``TypeError`` for values that are no text."""
+        columns = self.columns
+        updated = row[columns.updated] if columns.updated is not None else None
+        title = body = ""
+        link = as_text(row[columns.link]) if columns.link is not None else ""
+        if updated is not None:
+            validators = Validators(revision=as_text(updated))
+        else:
+            title, body = self._texts(row)
+            validators = Validators(revision=digest_of([title, body, link]))
+        item = SourceItem(uri, validators)
+        if known.validators(uri) == validators:
+            return CrawlItem(item, Outcome.NOT_MODIFIED)
+        if updated is not None:
+            title, body = self._texts(row)
+        content = as_document(title, body, self.options.media_type).encode("utf-8", "replace")
+        if len(content) > self.options.max_bytes:
+            detail = f"is larger than {self.options.max_bytes:,} bytes"
+            return CrawlItem(item, Outcome.EXCLUDED, detail=detail)
+        raw = RawDocument(
+            uri,
+            content,
+            self.options.media_type,
+            "utf-8",
+            self.clock(),
+            validators,
+            modified_at=as_time(updated),
+            link=link,
+        )
+        return CrawlItem(item, Outcome.FETCHED, raw)
+
+    def _texts(self, row: Row[Any]) -> tuple[str, str]:
+        title = as_text(row[self.columns.title]) if self.columns.title is not None else ""
+        return title, as_text(row[self.columns.body])
+
+    def _uri(self, identity: str) -> str:
+        return f"{self.options.base}/{quote(identity, safe='', errors='replace')}"
+
+    def _misplaced(self, identity: str, number: int) -> str:
+        return f"{self._uri(identity)}?row={number}"
+
+
+class _Seen:
+    """Which ids came already, in a database that spills to disk: the answer may have millions."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute("CREATE TABLE seen (id TEXT PRIMARY KEY) WITHOUT ROWID")
+
+    def add(self, identity: str) -> bool:
+        """False for one that came before."""
+        encoded = identity.encode("utf-8", "surrogatepass")
+        return (
+            self._database.execute("INSERT OR IGNORE INTO seen VALUES (?)", (encoded,)).rowcount
+            == 1
+        )
+
+    def close(self) -> None:
+        self._database.close()

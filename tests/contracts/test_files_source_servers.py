@@ -1,0 +1,247 @@
+"""What only web, WebDAV and SSH servers do as places of files."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import paramiko
+import pytest
+from stores import (
+    LOGIN,
+    PASSWORD,
+    DavServer,
+    IndexServer,
+    SftpServer,
+    dav_server,
+    index_server,
+    sftp_server,
+)
+
+from sites import Crawled, crawl_all
+from tidemark.adapters.files import FilesOptions, FilesSource
+from tidemark.adapters.memory_source import MemoryKnown
+from tidemark.domain.credentials import Credentials
+
+LOGGED_IN = Credentials("share", login=LOGIN, password=PASSWORD)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "documents"
+    for name in ("a.md", "deep/down/ü #1.html", "deep/logo.png", ".hidden/x.md", "old/z.md"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("text")
+        os.utime(folder / name, (1_750_000_000, 1_750_000_000))
+    return folder
+
+
+@pytest.fixture
+def index(root: Path) -> Iterator[IndexServer]:
+    with index_server(root) as server:
+        yield server
+
+
+@pytest.fixture
+def dav(root: Path) -> Iterator[DavServer]:
+    with dav_server(root) as server:
+        yield server
+
+
+@pytest.fixture
+def sftp(root: Path) -> Iterator[SftpServer]:
+    with sftp_server(root) as server:
+        yield server
+
+
+def crawl(path: str, known: MemoryKnown | None = None, **options: Any) -> Crawled:
+    return crawl_all(FilesSource(FilesOptions(path, **{"allow_private": True, **options})), known)
+
+
+LISTED = {"a.md": "fetched", "deep/down/%C3%BC%20%231.html": "fetched"}
+
+
+def test_pages_of_links_are_followed_downwards_only(index: IndexServer) -> None:
+    index.extra_links = (
+        '<a href="/etc/passwd.md">x</a> <a href="http://other.example/y.md">y</a>'
+        '<a href="a.md?download">a</a> <a href="//z.md">z</a> <a href="mailto:x">m</a>'
+    )
+    crawled = crawl(index.url, exclude=("old/",))
+    assert crawled.outcomes(index.url) == LISTED
+    assert crawled.end.complete
+    (item, *_) = crawled.items.values()
+    assert item.raw is not None
+    assert item.raw.modified_at == datetime.fromtimestamp(1_750_000_000, UTC)
+
+
+def test_an_unchanged_file_costs_one_conditional_request(index: IndexServer) -> None:
+    known = MemoryKnown()
+    crawl(f"{index.url}deep/", known)
+    index.requests.clear()
+    crawl(f"{index.url}deep/", known)
+    assert index.requests == [
+        ("GET", "/deep/", 200),
+        ("GET", "/deep/down/", 200),
+        ("GET", "/deep/down/ü #1.html", 304),
+    ]
+
+
+def test_a_server_without_validators_hands_over_everything_again(index: IndexServer) -> None:
+    index.validators = False
+    known = MemoryKnown()
+    for _ in range(2):
+        assert set(crawl(index.url, known).outcomes().values()) == {"fetched"}
+
+
+def test_a_page_that_cannot_be_listed_makes_the_listing_incomplete(index: IndexServer) -> None:
+    known = MemoryKnown()
+    crawl(index.url, known)
+    index.failing["/deep/"] = 503
+    crawled = crawl(index.url, known)
+    assert "a.md" in crawled.outcomes(index.url)
+    assert crawled.end.problem.startswith("The folder deep cannot be listed")
+    index.failing["/"] = 500
+    assert crawl(index.url, known).items == {}
+
+
+def test_a_redirect_is_not_followed_and_a_deleted_file_is_gone(index: IndexServer) -> None:
+    index.failing |= {"/a.md": 302, "/old/z.md": 410}
+    crawled = crawl(index.url)
+    assert crawled.outcomes(index.url)["a.md"] == "failed"
+    assert "elsewhere.example" in crawled.items[f"{index.url}a.md"].detail
+    assert crawled.outcomes(index.url)["old/z.md"] == "gone"
+
+
+def test_a_file_that_is_no_page_of_links_is_told(index: IndexServer) -> None:
+    assert list(crawl(f"{index.url}a.md").items) == [f"{index.url}a.md"]
+    assert "cannot be listed" in crawl(f"{index.url}nowhere/").end.problem
+
+
+def test_a_large_file_is_not_read_to_its_end(index: IndexServer, root: Path) -> None:
+    (root / "a.md").write_bytes(b"x" * 1_000_000)
+    assert crawl(index.url, max_bytes=1_000).outcomes(index.url)["a.md"] == "excluded"
+
+
+@pytest.mark.parametrize("kind", ["index", "dav"])
+def test_a_private_address_is_refused_unless_it_is_allowed(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    server = request.getfixturevalue(kind)
+    crawled = crawl(server.url, allow_private=False, credentials=LOGGED_IN)
+    assert crawled.items == {}
+    assert "allow_private" in crawled.end.problem
+
+
+def test_a_login_is_sent_and_a_wrong_one_is_told_without_being_shown(index: IndexServer) -> None:
+    index.authorization = "Bearer t0ken-word"
+    assert crawl(index.url, credentials=Credentials("share", password="t0ken-word")).end.complete
+    wrong = crawl(index.url, credentials=Credentials("share", password="wr0ng-word"))
+    assert "refuses access" in wrong.end.problem
+    assert "wr0ng-word" not in wrong.end.problem
+
+
+def test_ten_outages_in_a_row_end_a_crawl(index: IndexServer, root: Path) -> None:
+    for number in range(30):
+        (root / f"b{number:02}.md").write_text("x")
+        index.failing[f"/b{number:02}.md"] = 503
+    crawled = crawl(index.url)
+    assert sum(o == "failed" for o in crawled.outcomes().values()) == 10
+    assert crawled.end.problem.startswith("10 files in a row could not be read")
+
+
+def test_a_dav_folder_is_listed_by_folders_and_its_times_are_told(dav: DavServer) -> None:
+    crawled = crawl(dav.url, credentials=LOGGED_IN, exclude=("old/",))
+    base = dav.url.replace("webdav:", "http:")
+    assert crawled.outcomes(base) == LISTED
+    (item, *_) = crawled.items.values()
+    assert item.raw is not None
+    assert item.raw.modified_at == datetime.fromtimestamp(1_750_000_000, UTC)
+    below = crawl(f"{dav.url}deep", credentials=LOGGED_IN)
+    assert below.outcomes(base) == {"deep/down/%C3%BC%20%231.html": "fetched"}
+    alone = crawl(f"{dav.url}a.md", credentials=LOGGED_IN)
+    assert alone.outcomes(base) == {"a.md": "fetched"}
+
+
+def test_a_dav_file_that_changes_while_it_is_read_is_read_again(
+    dav: DavServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tidemark.adapters.remote_webdav import WebdavStore
+
+    read, reads = WebdavStore.read, []
+
+    def changing(store: WebdavStore, entry: Any, *arguments: Any) -> Any:
+        reads.append(entry)
+        if len(reads) == 1:
+            (dav.root / "a.md").write_text("another text")
+        return read(store, entry, *arguments)
+
+    monkeypatch.setattr(WebdavStore, "read", changing)
+    (item,) = crawl(f"{dav.url}a.md", credentials=LOGGED_IN).items.values()
+    assert item.raw is not None
+    assert item.raw.content == b"another text"
+    assert len(reads) == 2
+
+
+def test_a_server_that_does_not_speak_dav_is_told(index: IndexServer) -> None:
+    crawled = crawl(index.url.replace("http:", "webdav:"))
+    assert not crawled.end.complete
+    assert crawled.items == {}
+
+
+def test_a_dav_login_that_is_wrong_is_told_without_being_shown(dav: DavServer) -> None:
+    end = crawl(dav.url, credentials=Credentials("share", login=LOGIN, password="wr0ng-word")).end
+    assert "refuses access" in end.problem
+    assert "wr0ng-word" not in end.problem
+
+
+def test_a_folder_on_an_ssh_server_is_read_and_links_in_it_are_not_followed(
+    sftp: SftpServer,
+) -> None:
+    (sftp.root / "link.md").symlink_to("/etc/hostname")
+    crawled = crawl(sftp.url, credentials=sftp.credentials(), exclude=("old/",))
+    assert crawled.outcomes(f"{sftp.url}/") == {**LISTED, "link.md": "excluded"}
+    (item, *_) = crawled.items.values()
+    assert item.raw is not None
+    assert item.raw.modified_at == datetime.fromtimestamp(1_750_000_000, UTC)
+    alone = crawl(f"{sftp.url}/a.md", credentials=sftp.credentials())
+    assert list(alone.items) == [f"{sftp.url}/a.md"]
+
+
+def test_an_ssh_server_that_is_not_known_is_refused_unless_that_is_said(
+    sftp: SftpServer, tmp_path: Path
+) -> None:
+    empty = tmp_path / "known_hosts"
+    empty.touch()
+    stranger = replace(sftp.credentials(), extra={"known_hosts": str(empty)})
+    end = crawl(sftp.url, credentials=stranger).end
+    assert "host key" in end.problem
+    assert "host_key" in end.problem
+    trusting = replace(stranger, extra={"no_host_key_check": "true"})
+    assert crawl(sftp.url, credentials=trusting).end.complete
+
+
+def test_an_ssh_server_with_another_key_than_the_known_one_is_refused(sftp: SftpServer) -> None:
+    other = paramiko.ECDSAKey.generate()
+    line = f"{other.get_name()} {other.get_base64()}"
+    end = crawl(sftp.url, credentials=sftp.credentials(host_key=line)).end
+    assert "another host key" in end.problem
+    assert sftp.opened == []
+
+
+def test_a_wrong_password_for_an_ssh_server_is_told_without_being_shown(sftp: SftpServer) -> None:
+    end = crawl(sftp.url, credentials=replace(sftp.credentials(), password="wr0ng-word")).end
+    assert "refuses the login" in end.problem
+    assert "wr0ng-word" not in end.problem
+
+
+@pytest.mark.parametrize("key", ["nonsense", "ssh-ed25519 AAAA", "ssh-ed25519 ###"])
+def test_a_host_key_that_is_none_is_told(sftp: SftpServer, key: str) -> None:
+    end = crawl(sftp.url, credentials=sftp.credentials(host_key=key)).end
+    assert "host_key" in end.problem
+
+
+def test_a_folder_that_is_not_on_the_ssh_server_is_told(sftp: SftpServer) -> None:
+    end = crawl(f"{sftp.url}/nowhere", credentials=sftp.credentials()).end
+    assert "There is no" in end.problem

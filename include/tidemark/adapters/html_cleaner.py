@@ -6,23 +6,43 @@ leaves next to nothing it reads again, more gently, so that a page made of links
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from lxml import etree
 
-from tidemark.adapters import html_furniture as furniture
-from tidemark.adapters.html_furniture import Weight, text_of, weigh
+from tidemark.adapters.html_furniture import (
+    HEADINGS,
+    LANDMARKS,
+    Weight,
+    is_hidden,
+    strong_words,
+    text_of,
+    weigh,
+)
 from tidemark.adapters.html_math import script_formulas
 from tidemark.adapters.html_pruner import Pruner, drop
+from tidemark.adapters.html_site_blocks import drop_blocks
 from tidemark.adapters.html_titles import page_language, page_title, site_name
 from tidemark.domain.errors import DocumentError
 
-CLEANER_VERSION = 4
+CLEANER_VERSION = 5
 
 _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """What the parser lets pass, as itself or as a reference, and refuses to be given again."""
 _PARTING = "\x0b\x0c"
 """Those of them that part words: vertical tab and form feed."""
+_REFERENCE = re.compile(r"&#(?:[xX]([0-9a-fA-F]+)|([0-9]+))")
+_HIDDEN: Callable[[etree._Element], Any] = etree.XPath(
+    "descendant::*[@hidden or @style or @aria-hidden='true']"
+)
+_FORMULAS = ("math", "Math", "MATH", "katex", "mjx")
+_LANDMARKS = frozenset({"nav", "header", "footer", "aside", "form"})
+_STRAY = 200
+"""Characters outside the main part and all landmarks that nobody misses."""
+_DEEPEST_ASKED = 250
+"""Steps that an XPath may have in libxml2 (a little under its bound)."""
 
 _NOISE = (
     "script", "style", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
@@ -45,22 +65,27 @@ class CleanPage:
     language: str | None
 
 
-def clean_html(html: str, name: str, max_depth: int = 150) -> CleanPage:
-    """Parse a page and drop its furniture.
+def clean_html(
+    html: str, name: str, max_depth: int = 150, furniture: frozenset[int] = frozenset()
+) -> CleanPage:
+    """Parse a page and drop its furniture: by its structure, then the blocks known to be the site's.
 
-    ``name`` names the document in errors; ``max_depth`` bounds the nesting of elements. Raises
-    ``DocumentError`` when the page has no element or is nested deeper.
+    ``name`` names the document in errors; ``max_depth`` bounds the nesting of elements; ``furniture`` is
+    what ``domain.site_furniture.learn`` gave. Raises ``DocumentError`` when the page has no element or is
+    nested deeper.
     """
     for gentleness in range(3):
         page, enough = _read(html, name, max_depth, gentleness)
         if enough:
             break
+    if furniture:
+        drop_blocks(page.root, furniture)
     return page
 
 
 def parse_content(html: str, name: str, max_depth: int = 150) -> etree._Element:
     """Parse HTML that has no furniture (made from Markdown, a mail's body); scripts and forms still go."""
-    document = _parse(html, name)
+    document = parse_page(html, name)
     _check_depth(document, name, max_depth)
     script_formulas(document)
     etree.strip_elements(document, *_NOISE, with_tail=False)
@@ -69,21 +94,21 @@ def parse_content(html: str, name: str, max_depth: int = 150) -> etree._Element:
 
 
 def _read(html: str, name: str, max_depth: int, gentleness: int) -> tuple[CleanPage, bool]:
-    document = _parse(html, name)
+    document = parse_page(html, name)
     _check_depth(document, name, max_depth)
     declared = " ".join((document.findtext(".//head/title") or "").split())
     site = site_name(document)
     language = page_language(document)
-    script_formulas(document)
+    if any(word in html for word in _FORMULAS):
+        script_formulas(document)
     etree.strip_elements(document, *_NOISE, with_tail=False)
     body = document if document.tag == "body" else document.find(".//body")
     if body is None:
         body = document
-    for element in list(body.iter("*")):
-        if element is not body and furniture.is_hidden(element):
+    for element in _HIDDEN(body):
+        if is_hidden(element):
             drop(element)
     weights = weigh(body)
-    total_prose = weights[body].prose
     root = _main(body, weights) if gentleness < 2 else body
     heading = _heading_outside(root, body, declared, weights)
     doubtful = 0
@@ -94,32 +119,84 @@ def _read(html: str, name: str, max_depth: int, gentleness: int) -> tuple[CleanP
     if heading is not None:
         root.insert(0, heading)
         heading.tail, root.text = root.text, None
-    kept = len(text_of(root))
-    enough = gentleness == 2 or kept >= 200 or (kept > 0 and kept >= 0.3 * total_prose)
-    # A short page keeps little because it says little, when nothing was dropped in doubt.
-    enough = enough or (root is not body and not doubtful and _says_something(root))
+    enough = gentleness == 2 or _is_enough(root, body, weights, doubtful)
     title = page_title(declared, site, root)
     return CleanPage(root, title, language), enough
 
 
-def _says_something(root: etree._Element) -> bool:
-    """Whether there is an h1 and, beside headings, a sentence at least."""
-    headings = sum(len(text_of(h)) for h in root.iter(*furniture.HEADINGS))
-    return root.find(".//h1") is not None and len(text_of(root)) - headings >= 20
+def _is_enough(
+    root: etree._Element,
+    body: etree._Element,
+    weights: dict[etree._Element, Weight],
+    doubtful: int,
+) -> bool:
+    """Whether what is left can be all that the page says.
+
+    ``weights`` are from before the pruning, ``doubtful`` is what went by it in doubt.
+    """
+    kept = len(text_of(root))
+    said = kept - sum(len(text_of(h)) for h in root.iter(*HEADINGS))
+    if kept >= 200:
+        return True
+    if said > 0 and kept >= 0.3 * weights[body].prose:
+        return True
+    if root is body or root.find(".//h1") is None:
+        return kept >= 0.3 * weights[body].prose and kept >= 0.9 * weights[root].chars > 0
+    # A short page keeps little because it says little, when nothing was dropped in doubt.
+    if said >= 20 and not doubtful:
+        return True
+    # A main part that is a heading alone ("404") says no more when no text stands beside it either.
+    stray = weights[body].prose - weights[root].prose - _around(body, root, weights)
+    return kept >= 0.9 * weights[root].chars and stray <= _STRAY
 
 
-def _parse(html: str, name: str) -> etree._Element:
+def _around(
+    body: etree._Element, root: etree._Element, weights: dict[etree._Element, Weight]
+) -> int:
+    """Characters of prose in the landmarks around the main part."""
+    above = set(root.iterancestors())
+    found = 0
+    pending = list(body)
+    while pending:
+        element = pending.pop()
+        if element is root or element not in weights:
+            continue
+        landmark = element.tag in _LANDMARKS or element.get("role") in LANDMARKS
+        if element not in above and (landmark or strong_words(element)):
+            found += weights[element].prose
+        else:
+            pending.extend(element)
+    return found
+
+
+def parse_page(html: str, name: str) -> etree._Element:
+    """A page as it is, furniture, scripts and all. Raises ``DocumentError`` when it has no element."""
+    # Ids are looked up nowhere, and collecting them takes as long as the rest.
     parser = etree.HTMLParser(
-        huge_tree=True, remove_comments=True, remove_pis=True, encoding="utf-8", no_network=True
+        huge_tree=True,
+        remove_comments=True,
+        remove_pis=True,
+        encoding="utf-8",
+        no_network=True,
+        collect_ids=False,
     )
     root = etree.fromstring(html.encode("utf-8", "ignore"), parser)
     if root is None:
         raise DocumentError(
             "partition", f"{name} holds no HTML element.", "Check the file at its source."
         )
-    if "&#" in html or _NOT_XML.search(html):
+    if _NOT_XML.search(html) or any(map(_is_control, _REFERENCE.finditer(html))):
         _drop_control_characters(root)
     return root
+
+
+def _is_control(reference: re.Match[str]) -> bool:
+    hexadecimal, decimal = reference.groups()
+    # Longer than any character's number: whatever the parser makes of it, it is looked at.
+    if len(hexadecimal or decimal) > 9:
+        return True
+    number = int(hexadecimal, 16) if hexadecimal else int(decimal)
+    return number > 0x10FFFF or _NOT_XML.match(chr(number)) is not None
 
 
 def _drop_control_characters(root: etree._Element) -> None:
@@ -141,6 +218,10 @@ def _legal(text: str) -> str:
 
 
 def _check_depth(root: etree._Element, name: str, limit: int) -> None:
+    if limit <= _DEEPEST_ASKED and not etree.XPath(f"boolean({'/*' * (limit + 1)})")(
+        root.getroottree()
+    ):
+        return
     depth = deepest = 0
     for event, _ in etree.iterwalk(root, events=("start", "end")):
         depth += 1 if event == "start" else -1
@@ -167,9 +248,11 @@ def _main(body: etree._Element, weights: dict[etree._Element, Weight]) -> etree.
     ]
     if articles and root.tag != "article":
         best = max(articles, key=lambda e: weights[e].prose)
-        bulk = weights[best].prose >= 0.7 * weights[root].prose and weights[best].headings > 0
+        around = _around(root, best, weights) if weights[best].has_h1 else 0
+        rest = weights[root].prose - around
+        bulk = weights[best].prose >= 0.7 * rest and weights[best].headings > 0
         # The h1 above a lone article is brought along; other articles of an overview must stay.
-        if bulk and (len(articles) == 1 or weights[best].prose >= 0.9 * weights[root].prose):
+        if bulk and (len(articles) == 1 or weights[best].prose >= 0.9 * rest):
             root = best
     return root
 

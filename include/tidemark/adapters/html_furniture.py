@@ -22,7 +22,8 @@ STRONG_WORDS = frozenset(
      "navfooter", "navigation", "sidebar", "sidenav", "sidetoc", "toc", "localtoc", "globaltoc",
      "pagination", "pager", "skiplink", "skiplinks", "footer", "masthead", "contentinfo",
      "sphinxsidebar", "searchbox", "newsletter", "colophon", "editlink", "topnav", "prevnext",
-     "headerlink", "noprint", "sharing", "lastmod", "lastupdated"}
+     "headerlink", "noprint", "sharing", "lastmod", "lastupdated", "editsection", "printfooter",
+     "catlinks", "navbox", "relatedposts", "sitenotice"}
 )  # fmt: skip
 STRONG_PHRASES = (
     "table-of-contents", "skip-link", "skip-to", "edit-this-page", "edit-page", "page-edit",
@@ -30,6 +31,9 @@ STRONG_PHRASES = (
     "back-to-top", "scroll-to-top", "share-buttons", "social-links", "site-header", "site-footer",
     "page-actions", "page-metadata-actions", "cookie-banner", "global-header", "on-this-page",
     "page-nav", "nav-menu", "related-topics", "viewcode-link", "page-feedback", "git-revision",
+    "print-none", "page-metadata", "labels-section", "likes-section", "likes-and-labels",
+    "comments-section", "comments-area", "comment-respond", "sitenotice", "docinfo", "pageid",
+    "version-badge", "feedback--", "related-articles", "share-this", "article-feedback",
     "md-feedback", "md-tags", "version-switcher", "language-switcher", "theme-switcher",
 )  # fmt: skip
 # Enough on a container that is short or made of links.
@@ -67,6 +71,7 @@ PERMALINK_TEXT = frozenset(
 )
 BACKLINK_TEXT = frozenset({"↩", "↩︎", "↑", "↵", "⏎", "^", "↩️", "⤴"})
 
+_ABOUT_THE_PAGE = re.compile(r"\b(doc|page|post|edit|article)-?info\b", re.IGNORECASE)
 _WORDS = re.compile(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+")
 HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -140,7 +145,8 @@ def is_callout(element: etree._Element) -> bool:
         return True
     if element.find("./p[@class='sidebar-title']") is not None:  # the sidebar of reStructuredText
         return True
-    return bool(words_of(element.get("class") or "") & CALLOUTS)
+    classes = element.get("class") or ""
+    return bool(words_of(classes) & CALLOUTS) and not _ABOUT_THE_PAGE.search(classes)
 
 
 def lists_the_contents(element: etree._Element) -> bool:
@@ -150,23 +156,34 @@ def lists_the_contents(element: etree._Element) -> bool:
 
 def strong_words(element: etree._Element) -> bool:
     """Whether the class, or an id that is no heading's slug, says furniture without a doubt."""
-    if any(_is_strong(value) for value in _names(element)):
+    classes = element.get("class")
+    if classes and (_is_strong(classes) or _is_rst_contents(classes)):
         return True
-    classes = set((element.get("class") or "").split())
-    return {"contents", "topic"} <= classes  # the table of contents of reStructuredText
+    identifier = element.get("id")
+    return bool(identifier and _is_strong(identifier) and _is_name(element, identifier))
 
 
 def weak_words(element: etree._Element) -> bool:
-    return any(words_of(value) & WEAK_WORDS for value in _names(element))
+    classes, identifier = element.get("class"), element.get("id")
+    if classes and words_of(classes) & WEAK_WORDS:
+        return True
+    return bool(identifier and words_of(identifier) & WEAK_WORDS and _is_name(element, identifier))
+
+
+@lru_cache(maxsize=8192)
+def _is_rst_contents(classes: str) -> bool:
+    return {"contents", "topic"} <= set(classes.split())
 
 
 def _names(element: etree._Element) -> list[str]:
-    names = [value for value in (element.get("class"),) if value]
-    identifier = element.get("id")
-    # The id of a section is the slug of its heading: a chapter on "Navigation" is no navigation.
-    if identifier and element.tag != "section" and not _is_slug(element, identifier):
-        names.append(identifier)
-    return names
+    classes, identifier = element.get("class"), element.get("id")
+    names = [classes] if classes else []
+    return [*names, identifier] if identifier and _is_name(element, identifier) else names
+
+
+def _is_name(element: etree._Element, identifier: str) -> bool:
+    """Not the slug of a heading, as sections have for an id: a chapter on "Navigation" is no navigation."""
+    return element.tag != "section" and not _is_slug(element, identifier)
 
 
 def _is_slug(element: etree._Element, identifier: str) -> bool:
@@ -197,31 +214,29 @@ def is_permalink(anchor: etree._Element) -> bool:
 
 def weigh(root: etree._Element) -> dict[etree._Element, Weight]:
     """Weigh every element under ``root`` in one pass over the tree."""
-    weights: dict[etree._Element, Weight] = {}
-    for event, element in etree.iterwalk(root, events=("start", "end")):
-        if event == "start":
-            weights[element] = Weight(chars=_visible(element.text))
-            continue
-        weight = weights[element]
-        if element.tag == "a":
+    weights = {element: Weight(_visible(element.text)) for element in root.iter("*")}
+    # Backwards, so that each is complete before it is added to its parent.
+    for element in reversed(weights):
+        weight, tag = weights[element], element.tag
+        if tag == "a":
             weight.links, weight.link_chars = 1, weight.chars
             weight.fragments = int((element.get("href") or "").startswith("#"))
-        elif element.tag in HEADINGS:
+        elif tag in HEADINGS:
             weight.headings = 1
-            weight.has_h1 = element.tag == "h1"
+            weight.has_h1 = tag == "h1"
         parent = element.getparent()
-        if element is not root and parent is not None:
-            _add(weights[parent], weight, _visible(element.tail))
+        if element is root or parent is None:
+            continue
+        total = weights[parent]
+        total.chars += weight.chars + _visible(element.tail)
+        if weight.links:
+            total.link_chars += weight.link_chars
+            total.links += weight.links
+            total.fragments += weight.fragments
+        if weight.headings:
+            total.headings += weight.headings
+            total.has_h1 = total.has_h1 or weight.has_h1
     return weights
-
-
-def _add(total: Weight, part: Weight, tail: int) -> None:
-    total.chars += part.chars + tail
-    total.link_chars += part.link_chars
-    total.links += part.links
-    total.fragments += part.fragments
-    total.headings += part.headings
-    total.has_h1 = total.has_h1 or part.has_h1
 
 
 def _visible(text: str | None) -> int:

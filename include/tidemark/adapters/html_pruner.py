@@ -74,9 +74,11 @@ class Pruner:
             return True
         if not self._strict:
             return False
-        if furniture.strong_words(element) and self._unwanted_by_name(element, weight):
+        strong = furniture.strong_words(element)
+        by_name = self._unwanted_by_name(element, weight, strong=strong)
+        if strong and by_name:
             return True
-        if self._unwanted_by_name(element, weight) or self._unwanted_by_links(element, weight):
+        if by_name or self._unwanted_by_links(element, weight):
             self.doubtful += weight.chars
             return True
         return False
@@ -105,10 +107,10 @@ class Pruner:
             element
         )
 
-    def _unwanted_by_name(self, element: etree._Element, weight: Weight) -> bool:
+    def _unwanted_by_name(self, element: etree._Element, weight: Weight, *, strong: bool) -> bool:
         if element.tag not in furniture.CONTAINERS:
             return False
-        if furniture.strong_words(element):
+        if strong:
             return not (furniture.is_callout(element) or self._is_the_content(element, weight))
         if element.tag in {"p", "table", "dl"} or not furniture.weak_words(element):
             return False
@@ -124,7 +126,7 @@ class Pruner:
         )
 
     def _unwanted_by_links(self, element: etree._Element, weight: Weight) -> bool:
-        if element.tag in {"p", "div", "span", "section"} and weight.chars < 60:
+        if element.tag in {"p", "div", "span", "section"} and 5 < weight.chars < 60:
             text = text_of(element).strip("→›»«‹← ")
             if furniture.ACTION.fullmatch(text):
                 return True

@@ -1,7 +1,7 @@
 """A PDF's text as lines with their place and font, without running headers and footers."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -17,13 +17,10 @@ from pdfminer.pdftypes import resolve1
 from pdfminer.psexceptions import PSException
 from pdfminer.utils import decode_text
 
+from tidemark.adapters.pdf_running_lines import running_lines
 from tidemark.adapters.pdf_tables import ruled_tables
 from tidemark.domain.errors import DocumentError
 
-_EDGE = 0.09
-_PAGE_NUMBER = re.compile(
-    r"\W*(page|seite|p\.|pg\.?)?\s*([\divxlc]+)(\s*(of|/|von|de)\s*\d+)?\W*", re.IGNORECASE
-)
 _BOLD = re.compile(r"bold|black|heavy|semib|demi", re.IGNORECASE)
 _MONO = re.compile(r"mono|courier|consol|menlo|typewriter|cmtt|code|fixed", re.IGNORECASE)
 
@@ -93,7 +90,8 @@ def read_pdf(content: bytes, name: str, max_pages: int) -> PdfText:
             f"{name} is damaged or was cut short ({type(error).__name__}: {error}).",
             "Fetch or export the file again.",
         ) from error
-    kept = without_running_lines(lines)
+    running = running_lines(lines)
+    kept = [line for index, line in enumerate(lines) if index not in running]
     if not any(line.table or re.search(r"\w", line.text) for line in kept):
         raise DocumentError(
             "partition",
@@ -175,43 +173,3 @@ def _of_itself(document: PDFDocument) -> tuple[str, str]:
 
 def _text(value: object) -> str:
     return decode_text(value).strip() if isinstance(value, bytes) else ""
-
-
-def without_running_lines(lines: list[Line]) -> list[Line]:
-    """Drop what returns at the edge of pages (headers, footers), and page numbers there."""
-    pages = {line.page for line in lines}
-    sizes: Counter[float] = Counter()
-    for line in lines:
-        sizes[line.size] += len(line.text)
-    body = sizes.most_common(1)[0][0] if sizes else 0.0
-
-    def at_edge(line: Line) -> bool:
-        # What is larger than the text is a heading that happens to begin a page ("Chapter 3").
-        return line.table is None and line.size < 1.2 * body and _at_edge(line)
-
-    if len(pages) < 2:
-        return [line for line in lines if not (at_edge(line) and _is_page_number(line))]
-    seen: dict[tuple[str, int], set[int]] = defaultdict(set)
-    for line in lines:
-        if at_edge(line):
-            seen[_shape(line)].add(line.page)
-    least = max(2, round(len(pages) * 0.3))
-    return [
-        line
-        for line in lines
-        if not (at_edge(line) and (_is_page_number(line) or len(seen[_shape(line)]) >= least))
-    ]
-
-
-def _at_edge(line: Line) -> bool:
-    return line.bottom < line.height * _EDGE or line.top > line.height * (1 - _EDGE)
-
-
-def _is_page_number(line: Line) -> bool:
-    found = _PAGE_NUMBER.fullmatch(line.text.strip())
-    return found is not None and any(char.isdigit() or found[1] is None for char in found[2])
-
-
-def _shape(line: Line) -> tuple[str, int]:
-    """The text without its numbers, and where it stands to a few points."""
-    return re.sub(r"\d+", "#", " ".join(line.text.split()).lower()), round(line.top / 6)

@@ -108,6 +108,18 @@ def test_the_fingerprint_changes_with_the_options() -> None:
     assert changed.fingerprint != UnstructuredPartitioner().fingerprint
 
 
+def test_the_furniture_of_a_site_is_in_the_fingerprint_and_none_is_not(
+    partitioner: Partitioner,
+) -> None:
+    some = partitioner.knowing(frozenset({3, 2**63}))
+    assert some.fingerprint == partitioner.knowing(frozenset({2**63, 3})).fingerprint
+    assert some.fingerprint != partitioner.fingerprint
+    assert some.fingerprint != partitioner.knowing(frozenset({3})).fingerprint
+    assert some.knowing(frozenset()).fingerprint == partitioner.fingerprint
+    assert partitioner.knowing(frozenset()).fingerprint == partitioner.fingerprint
+    assert some.partition(raw(MARKDOWN)) == partitioner.partition(raw(MARKDOWN))
+
+
 # What follows is about formats, which only the real one reads.
 
 
@@ -426,7 +438,7 @@ def bomb() -> bytes:
         (lambda: b"hello", "application/pdf", "declared as PDF"),
         (encrypted_pdf, "application/pdf", "encrypted"),
         (blank_pdf, "application/pdf", "only images"),
-        (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), DOCX, "password"),
+        (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), DOCX, "damaged"),
         (bomb, DOCX, "unpack"),
         (lambda: b"\x89PNG\r\n\x1a\n" + bytes(100), "image/png", "not read"),
         (lambda: b"<html><body><img src=x></body></html>", "text/html", "no text"),

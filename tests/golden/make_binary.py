@@ -1,13 +1,18 @@
-"""Make the golden documents of binary formats: ``PYTHONPATH=include python tests/golden/make_binary.py``.
+"""Make the golden documents of binary formats.
 
-Their text is in ``binary_content``, the results in ``documents`` are committed, and running it twice changes
-no byte: the makers are those of the sample documents. Needs the development requirements, as they do.
+``PYTHONPATH=include:tests:tests/contracts python tests/golden/make_binary.py``. Their text is in
+``binary_content`` and ``binary_texts.py``, the results in ``documents`` are committed, and running it twice
+changes no byte: the makers are those of the sample documents and of the tests of formats. Needs the
+development requirements, as they do.
 """
 
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from format_makers import epub, msg, odt
+
+from golden.binary_texts import CHAPTERS, LETTER, MANUAL
 from tidemark_local import make_sample_files
 
 HERE = Path(__file__).parent
@@ -16,7 +21,10 @@ DOCUMENTS = HERE / "documents"
 
 def build() -> Iterator[tuple[str, bytes]]:
     """Yield each document as its name and its bytes."""
-    return make_sample_files.build(HERE / "binary_content")
+    yield from make_sample_files.build(HERE / "binary_content")
+    yield "tide-tables.epub", epub(CHAPTERS)
+    yield "pump-manual.odt", odt(MANUAL)
+    yield "winter-berths.msg", msg(LETTER, subject="Berths for the winter")
 
 
 def main() -> None:

@@ -123,6 +123,15 @@ def test_there_are_documents_of_every_kind() -> None:
         ".csv",
         ".tsv",
         ".eml",
+        ".msg",
+        ".odt",
+        ".rtf",
+        ".epub",
+        ".adoc",
+        ".ipynb",
+        ".json",
+        ".jsonl",
+        ".xml",
     }
     assert suffixes >= documents | {".py", ".ts", ".go", ".java", ".c", ".rs", ".sql", ".sh"}
 

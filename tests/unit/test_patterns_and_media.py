@@ -80,9 +80,30 @@ def test_pictures_and_archives_are_passed_over_by_their_name() -> None:
 def test_source_code_is_read_from_folders_and_scripts_of_pages_are_not() -> None:
     assert media_type_of_suffix(".js") == "text/javascript"
     assert media_type_of_suffix(".py") == "text/x-python"
-    assert media_type_of_suffix(".json") is None
     assert is_never_document("http://h/static/app.js")
     for said in ("text/javascript", "application/javascript", "application/x-javascript"):
         assert parse_content_type(said, "http://h/bundle")[0] not in DOCUMENT_TYPES
     assert parse_content_type("text/plain", "http://h/a.py") == ("text/x-python", None)
     assert "text/x-python" in DOCUMENT_TYPES
+
+
+def test_data_is_read_from_folders_and_not_from_websites() -> None:
+    for suffix in (".json", ".jsonl", ".xml", ".ipynb"):
+        media_type = media_type_of_suffix(suffix)
+        assert media_type is not None
+        assert media_type not in DOCUMENT_TYPES
+        assert is_never_document(f"http://h/a{suffix}")
+    for said in ("text/xml", "application/rss+xml", "application/ld+json", "text/json"):
+        assert parse_content_type(said, "http://h/feed")[0] not in DOCUMENT_TYPES
+
+
+def test_books_and_office_files_are_read_from_both() -> None:
+    for suffix in (".pdf", ".epub", ".odt", ".rtf", ".docx", ".pptx", ".xlsx", ".msg", ".adoc"):
+        assert media_type_of_suffix(suffix) in DOCUMENT_TYPES
+        assert not is_never_document(f"http://h/a{suffix}")
+    assert sniff(b"{\\rtf1 x}") == "application/rtf"
+    assert (
+        sniff(b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/epub+zip") == "application/epub+zip"
+    )
+    template = b"mimetypeapplication/vnd.oasis.opendocument.text-template"
+    assert sniff(b"PK\x03\x04" + bytes(26) + template) == ""

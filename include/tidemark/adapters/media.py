@@ -1,5 +1,6 @@
 """Which media types are documents, and which suffix means which."""
 
+import re
 from urllib.parse import unquote, urlsplit
 
 from tidemark.adapters.syntaxes import CODE_TYPE_BY_SUFFIX
@@ -24,10 +25,30 @@ BY_SUFFIX = {
     ".pptx": f"{_OFFICE}.presentationml.presentation",
     ".xlsx": f"{_OFFICE}.spreadsheetml.sheet",
     ".eml": "message/rfc822",
+    ".msg": "application/vnd.ms-outlook",
+    ".epub": "application/epub+zip",
+    ".odt": "application/vnd.oasis.opendocument.text",
+    ".rtf": "application/rtf",
+    ".adoc": "text/asciidoc",
+    ".asciidoc": "text/asciidoc",
+    ".ipynb": "application/x-ipynb+json",
+    ".json": "application/json",
+    ".jsonl": "application/x-ndjson",
+    ".ndjson": "application/x-ndjson",
+    ".xml": "application/xml",
+    ".docbook": "application/xml",
+    ".dbk": "application/xml",
+    ".dita": "application/xml",
     **CODE_TYPE_BY_SUFFIX,
 }
-DOCUMENT_TYPES = frozenset(BY_SUFFIX.values()) - {"text/javascript"}
-"""What a website serves to be read. Its scripts work for its pages; in a folder they are source code."""
+_FOR_PROGRAMS = frozenset(
+    {"text/javascript", "application/json", "application/x-ndjson", "application/xml",
+     "application/x-ipynb+json"}
+)  # fmt: skip
+DOCUMENT_TYPES = frozenset(BY_SUFFIX.values()) - _FOR_PROGRAMS
+"""What a website serves to be read. Its scripts, feeds, maps and data work for its pages, and its notebooks
+are mostly copies of them; in a folder all these are documents.
+"""
 
 _ALIASES = {
     "text/x-markdown": "text/markdown",
@@ -35,6 +56,15 @@ _ALIASES = {
     "text/restructuredtext": "text/x-rst",
     "application/x-pdf": "application/pdf",
     "application/csv": "text/csv",
+    "text/rtf": "application/rtf",
+    "text/richtext": "application/rtf",
+    "application/x-rtf": "application/rtf",
+    "text/x-asciidoc": "text/asciidoc",
+    "text/json": "application/json",
+    "application/jsonl": "application/x-ndjson",
+    "application/jsonlines": "application/x-ndjson",
+    "application/x-jsonlines": "application/x-ndjson",
+    "text/xml": "application/xml",
     "application/javascript": "text/javascript",
     "application/x-javascript": "text/javascript",
     "application/x-sh": "text/x-sh",
@@ -51,10 +81,17 @@ _ALIASES = {
 _VAGUE = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-stream"})
 """What servers say when they do not know: the suffix knows better."""
 
+# The first entry of an EPUB or OpenDocument file, stored as it is, names the type.
+_MIMETYPE = re.compile(
+    rb"PK\x03\x04.{26}mimetype(application/(?:epub\+zip|vnd\.oasis\.opendocument\.text(?!-)))",
+    re.DOTALL,
+)
+
 _NEVER_DOCUMENTS = frozenset(
     {
         ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".ico", ".bmp", ".tif", ".tiff",
-        ".css", ".js", ".mjs", ".map", ".wasm", ".json", ".xml", ".rss", ".atom", ".inv", ".ics",
+        ".css", ".js", ".mjs", ".map", ".wasm", ".json", ".jsonl", ".ndjson", ".ipynb",
+        ".xml", ".rss", ".atom", ".inv", ".ics",
         ".woff", ".woff2", ".ttf", ".otf", ".eot",
         ".zip", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".whl", ".jar",
         ".exe", ".dmg", ".pkg", ".deb", ".rpm", ".msi", ".apk", ".iso", ".bin",
@@ -108,6 +145,16 @@ def sniff(content: bytes) -> str:
     head = content[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if head.startswith(b"%pdf-"):
         return "application/pdf"
+    if head.startswith(b"{\\rtf"):
+        return "application/rtf"
+    named = _MIMETYPE.match(content)
+    if named:
+        return named[1].decode("ascii")
     if head.startswith((b"<!doctype html", b"<html")) or b"<html" in head:
         return "text/html"
     return ""
+
+
+def canonical_type(media_type: str) -> str:
+    """A media type under the name that it goes by here."""
+    return _ALIASES.get(media_type, media_type)

@@ -1,15 +1,27 @@
 """A partitioner for tests: a few marks of Markdown, no vendor, no file formats."""
 
 from tidemark.domain.errors import DocumentError
-from tidemark.domain.hashing import fingerprint
+from tidemark.domain.hashing import Canonical, digest_of, fingerprint
 from tidemark.domain.model import CELL, Element, ElementKind, PartitionedDocument, RawDocument
 
 
 class MemoryPartitioner:
-    """Headings (#), list items (-), tables (|), fenced code and paragraphs, parted by blank lines."""
+    """Headings (#), list items (-), tables (|), fenced code and paragraphs, parted by blank lines.
 
-    def __init__(self, version: int = 1) -> None:
-        self.fingerprint = fingerprint("partition", {"kind": "memory", "version": version})
+    It reads no pages, so a site's furniture changes its fingerprint and nothing else.
+    """
+
+    def __init__(self, version: int = 1, furniture: frozenset[int] = frozenset()) -> None:
+        self._version = version
+        self._furniture = furniture
+        decided: dict[str, Canonical] = {"kind": "memory", "version": version}
+        if furniture:
+            decided["furniture"] = digest_of(sorted(furniture))
+        self.fingerprint = fingerprint("partition", decided)
+
+    def knowing(self, furniture: frozenset[int]) -> "MemoryPartitioner":
+        """One with this furniture in its fingerprint."""
+        return self if furniture == self._furniture else MemoryPartitioner(self._version, furniture)
 
     def partition(self, raw: RawDocument) -> PartitionedDocument:
         try:

@@ -34,6 +34,9 @@ def decode(content: bytes, declared: str | None, name: str) -> str:
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return _clean(content.decode(encoding, "replace"))
+    unmarked = looks_like_utf_16(content[:4096])
+    if unmarked:
+        return _clean(content.decode(unmarked, "replace"))
     if b"\0" in content[:4096]:
         raise DocumentError(
             "partition",
@@ -51,6 +54,24 @@ def decode(content: bytes, declared: str | None, name: str) -> str:
     if damaged <= 3 or damaged * 1000 < len(loose):
         return _clean(loose)
     return _clean(content.decode("cp1252", "replace"))
+
+
+def looks_like_utf_16(head: bytes) -> str:
+    """The codec of UTF-16 text without a byte order mark, "" for anything else.
+
+    Latin text has nearly all its zero bytes in one of the two places of its units.
+    """
+    units = len(head) // 2
+    if units < 4 or b"\0" not in head:
+        return ""
+    high_first, low_first = head[0 : units * 2 : 2].count(0), head[1 : units * 2 : 2].count(0)
+    most, least = max(high_first, low_first), min(high_first, low_first)
+    if most < 0.7 * units or least > 0.02 * units:
+        return ""
+    encoding = "utf-16-be" if high_first > low_first else "utf-16-le"
+    text = head[: units * 2].decode(encoding, "replace")
+    legible = sum(char.isprintable() or char in "\t\r\n\f" for char in text)
+    return encoding if legible >= 0.95 * len(text) else ""
 
 
 def _strictly(content: bytes, encoding: str | None) -> str | None:

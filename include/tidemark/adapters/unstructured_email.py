@@ -45,11 +45,11 @@ def _body(message: EmailMessage, name: str, max_depth: int) -> list[Element]:
     if not text.strip():
         return []
     if part.get_content_subtype() == "html":
-        return _below_subject(list(elements_of(parse_content(text, name, max_depth))))
-    return _below_subject(list(elements_of(read_mail_text(text))))
+        return below_subject(list(elements_of(parse_content(text, name, max_depth))))
+    return below_subject(list(elements_of(read_mail_text(text))))
 
 
-def _below_subject(elements: list[Element]) -> list[Element]:
+def below_subject(elements: list[Element]) -> list[Element]:
     """Headings of the body are under the subject."""
     return [
         Element(e.kind, e.text, min((e.level or 1) + 1, 6), e.page_number, e.anchor)

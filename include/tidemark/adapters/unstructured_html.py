@@ -73,9 +73,14 @@ class _Numbering:
         return f"{_styled(number, self._style[parent])}. "
 
 
-def partition_page(html: str, name: str, max_depth: int) -> PartitionedDocument:
-    """Clean and partition a page; ``name`` names it in errors. Raises ``DocumentError``."""
-    page = clean_html(html, name, max_depth)
+def partition_page(
+    html: str, name: str, max_depth: int, furniture: frozenset[int] = frozenset()
+) -> PartitionedDocument:
+    """Clean and partition a page; ``name`` names it in errors. Raises ``DocumentError``.
+
+    furniture: blocks that stand on most pages of its site (``Inspection.blocks``) and go.
+    """
+    page = clean_html(html, name, max_depth, furniture=furniture)
     return PartitionedDocument(page.title, tuple(elements_of(page.root)), page.language)
 
 

@@ -11,6 +11,7 @@ from lxml import etree
 from tidemark.adapters.html_tables import header_rows_of, join_cells, table_text
 from tidemark.adapters.html_titles import language_code
 from tidemark.adapters.unstructured_vendor import docx_partitioner, pptx_partitioner
+from tidemark.domain.errors import DocumentError
 from tidemark.domain.model import CELL, Element, ElementKind, PartitionedDocument
 
 _DUBLIN = "{http://purl.org/dc/elements/1.1/}"
@@ -24,11 +25,25 @@ _MEANINGLESS = re.compile(
 _CODE_STYLE = re.compile(
     r"code|preformatted|macro|source|listing|verbatim|console|terminal", re.IGNORECASE
 )
+_MAX_WORD_CELLS = 50_000
 _QUOTE_STYLE = re.compile(r"quot", re.IGNORECASE)
 
 
-def partition_docx(content: bytes) -> PartitionedDocument:
-    """Partition a Word document; headers, footers and its table of contents are left out."""
+def too_many_cells(name: str, limit: int) -> DocumentError:
+    """That the tables of a document are over the bound."""
+    return DocumentError(
+        "partition",
+        f"{name} has more than {limit:,} cells in its tables.",
+        "Split it, or exclude it; the partitioner's max_cells is the limit.",
+    )
+
+
+def partition_docx(content: bytes, name: str, max_cells: int) -> PartitionedDocument:
+    """Partition a Word document; headers, footers and its table of contents are left out.
+
+    ``name`` names it in errors. Raises ``DocumentError`` when its tables have too many cells.
+    """
+    _check_cells(content, name, min(max_cells, _MAX_WORD_CELLS))
     parts = docx_partitioner()(file=BytesIO(content), languages=[""])
     elements = list(_joined_code(_docx_elements(parts)))
     elements = _bold_headings(elements, parts)
@@ -37,6 +52,16 @@ def partition_docx(content: bytes) -> PartitionedDocument:
     styled = next((p.text for p in parts if _style(p) == "Title"), "")
     elements += _footnotes(content)
     return PartitionedDocument(styled or title or heading, tuple(elements), language)
+
+
+def _check_cells(content: bytes, name: str, limit: int) -> None:
+    """Count the cells before any is read: Word's tables take a millisecond each."""
+    with ZipFile(BytesIO(content)) as archive:
+        if "word/document.xml" not in archive.namelist():
+            return
+        cells = len(re.findall(rb"<\w{1,20}:tc[ >]", archive.read("word/document.xml")))
+    if cells > limit:
+        raise too_many_cells(name, limit)
 
 
 def _docx_elements(parts: Iterable[Any]) -> Iterator[Element]:

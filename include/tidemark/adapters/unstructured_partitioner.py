@@ -4,22 +4,27 @@ Known without importing Unstructured: the fingerprint, so that a run with nothin
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from lxml import etree
+
 from tidemark.adapters.html_cleaner import CLEANER_VERSION
 from tidemark.adapters.media import BY_SUFFIX
-from tidemark.adapters.text_decoding import decode
-from tidemark.adapters.unstructured_sniff import Format, detect
+from tidemark.adapters.unstructured_containers import damaged
+from tidemark.adapters.unstructured_options import UnstructuredOptions
+from tidemark.adapters.unstructured_readers import READERS, Reading
+from tidemark.adapters.unstructured_sniff import recognise
 from tidemark.domain.errors import DocumentError, PermanentError, TidemarkError
-from tidemark.domain.hashing import fingerprint
-from tidemark.domain.model import ElementKind, PartitionedDocument, RawDocument
+from tidemark.domain.hashing import Canonical, digest_of, fingerprint
+from tidemark.domain.model import PartitionedDocument, RawDocument
 
-PARTITIONER_VERSION = 3
+__all__ = ["PARTITIONER_VERSION", "UnstructuredOptions", "UnstructuredPartitioner", "title_of_name"]
+
+PARTITIONER_VERSION = 4
 """Ours. Raise it with any change that alters elements: every document is then partitioned again."""
 
 _DECIDING = (
@@ -29,44 +34,43 @@ _DECIDING = (
     "mdit-py-plugins",
     "docutils",
     "pdfminer.six",
+    "openpyxl",
+    "python-docx",
+    "python-pptx",
+    "python-oxmsg",
 )
 _MEANINGLESS_STEMS = frozenset({"index", "readme", "default", "home", "untitled", "document"})
-
-
-@dataclass(frozen=True, slots=True)
-class UnstructuredOptions:
-    """Bounds of what is read.
-
-    max_bytes: of a document as fetched. max_expanded_bytes: of an archive (DOCX, PPTX, XLSX) when unpacked.
-    max_ratio: times its packed size that it may unpack to. max_html_depth: nested elements.
-    max_pages: of a PDF.
-    """
-
-    max_bytes: int = 64 * 2**20
-    max_expanded_bytes: int = 512 * 2**20
-    max_ratio: int = 300
-    max_html_depth: int = 150
-    max_pages: int = 3000
 
 
 class UnstructuredPartitioner:
     """Cleans and partitions documents of every format that ``unstructured_sniff`` names."""
 
-    def __init__(self, options: UnstructuredOptions | None = None) -> None:
+    def __init__(
+        self,
+        options: UnstructuredOptions | None = None,
+        furniture: frozenset[int] = frozenset(),
+    ) -> None:
         self._options = options or UnstructuredOptions()
+        self._furniture = furniture
 
     @cached_property
     def fingerprint(self) -> str:
         """Of the libraries that decide the elements, our own version, and the options."""
-        return fingerprint(
-            "partition",
-            {
-                "version": PARTITIONER_VERSION,
-                "cleaner": CLEANER_VERSION,
-                "libraries": {name: _version(name) for name in _DECIDING},
-                "options": asdict(self._options),
-            },
-        )
+        decided: dict[str, Canonical] = {
+            "version": PARTITIONER_VERSION,
+            "cleaner": CLEANER_VERSION,
+            "libraries": {name: _version(name) for name in _DECIDING},
+            "options": asdict(self._options),
+        }
+        if self._furniture:
+            decided["furniture"] = digest_of(sorted(self._furniture))
+        return fingerprint("partition", decided)
+
+    def knowing(self, furniture: frozenset[int]) -> "UnstructuredPartitioner":
+        """One that also drops these blocks of a site from its pages."""
+        if furniture == self._furniture:
+            return self
+        return UnstructuredPartitioner(self._options, furniture)
 
     def partition(self, raw: RawDocument) -> PartitionedDocument:
         """Read one document. Raises ``DocumentError`` when its bytes are at fault."""
@@ -77,9 +81,11 @@ class UnstructuredPartitioner:
                 f"{raw.uri} has {len(raw.content):,} bytes; the limit is {options.max_bytes:,}.",
                 "Split it, or raise the partitioner's max_bytes.",
             )
-        kind = detect(raw, options.max_expanded_bytes, options.max_ratio)
+        found = recognise(raw, options.max_expanded_bytes, options.max_ratio)
         try:
-            document = _READERS[kind](raw, options)
+            document = READERS[found.format](Reading(found.raw, options, self._furniture))
+        except etree.LxmlError as error:  # a SyntaxError too, but not one of ours
+            raise damaged(raw.uri, error) from error
         except (TidemarkError, NameError, ImportError, SyntaxError, MemoryError):
             raise  # ours, or our own fault, or the machine's: no document is to blame
         except RecursionError as error:
@@ -91,7 +97,8 @@ class UnstructuredPartitioner:
         ) as error:  # whatever a broken file provokes in a parser is the file's fault
             raise DocumentError(
                 "partition",
-                f"{raw.uri} cannot be read as {kind.value.upper()} ({type(error).__name__}: {error}).",
+                f"{raw.uri} cannot be read as {found.format.value.upper()} "
+                f"({type(error).__name__}: {str(error)[:300]}).",
                 "The file is damaged or was cut short: fetch or export it again.",
             ) from error
         if not document.elements:
@@ -101,105 +108,6 @@ class UnstructuredPartitioner:
                 "Check the document, or exclude it from the source.",
             )
         return document if document.title else replace(document, title=title_of_name(raw.uri))
-
-
-def _html(raw: RawDocument, options: UnstructuredOptions) -> PartitionedDocument:
-    from tidemark.adapters.unstructured_html import partition_page
-
-    text = decode(raw.content, raw.charset, raw.uri)
-    return partition_page(text, raw.uri, options.max_html_depth)
-
-
-def _markdown(raw: RawDocument, options: UnstructuredOptions) -> PartitionedDocument:
-    from tidemark.adapters.unstructured_html import elements_of
-    from tidemark.adapters.unstructured_markdown import read_markdown
-
-    text = decode(raw.content, raw.charset, raw.uri)
-    page = read_markdown(text, raw.uri, options.max_html_depth)
-    elements = tuple(elements_of(page.root))
-    return _titled(PartitionedDocument(page.title, elements, page.language))
-
-
-def _text(raw: RawDocument, _options: UnstructuredOptions) -> PartitionedDocument:
-    from tidemark.adapters.unstructured_html import elements_of
-    from tidemark.adapters.unstructured_plain_text import read_plain_text
-
-    root = read_plain_text(decode(raw.content, raw.charset, raw.uri))
-    return _titled(PartitionedDocument("", tuple(elements_of(root))))
-
-
-def _rst(raw: RawDocument, options: UnstructuredOptions) -> PartitionedDocument:
-    from tidemark.adapters.unstructured_html import elements_of
-    from tidemark.adapters.unstructured_rst import read_rst
-
-    root = read_rst(decode(raw.content, raw.charset, raw.uri), raw.uri, options.max_html_depth)
-    return _titled(PartitionedDocument("", tuple(elements_of(root))))
-
-
-def _docx(raw: RawDocument, _options: UnstructuredOptions) -> PartitionedDocument:
-    from tidemark.adapters.unstructured_office import partition_docx
-
-    return partition_docx(raw.content)
-
-
-def _pptx(raw: RawDocument, _options: UnstructuredOptions) -> PartitionedDocument:
-    from tidemark.adapters.unstructured_office import partition_pptx
-
-    return partition_pptx(raw.content)
-
-
-def _xlsx(raw: RawDocument, _options: UnstructuredOptions) -> PartitionedDocument:
-    from tidemark.adapters.unstructured_sheets import partition_xlsx
-
-    return partition_xlsx(raw.content)
-
-
-def _csv(raw: RawDocument, _options: UnstructuredOptions) -> PartitionedDocument:
-    from tidemark.adapters.unstructured_sheets import partition_csv
-
-    return partition_csv(decode(raw.content, raw.charset, raw.uri))
-
-
-def _pdf(raw: RawDocument, options: UnstructuredOptions) -> PartitionedDocument:
-    from tidemark.adapters.unstructured_pdf import partition_pdf
-
-    return partition_pdf(raw.content, raw.uri, options.max_pages)
-
-
-def _email(raw: RawDocument, options: UnstructuredOptions) -> PartitionedDocument:
-    from tidemark.adapters.unstructured_email import partition_email
-
-    return partition_email(raw.content, raw.uri, options.max_html_depth)
-
-
-def _code(raw: RawDocument, _options: UnstructuredOptions) -> PartitionedDocument:
-    from tidemark.adapters.unstructured_code import partition_code
-
-    return partition_code(raw)
-
-
-_READERS: dict[Format, Callable[[RawDocument, UnstructuredOptions], PartitionedDocument]] = {
-    Format.HTML: _html,
-    Format.MARKDOWN: _markdown,
-    Format.TEXT: _text,
-    Format.RST: _rst,
-    Format.DOCX: _docx,
-    Format.PPTX: _pptx,
-    Format.XLSX: _xlsx,
-    Format.CSV: _csv,
-    Format.PDF: _pdf,
-    Format.EMAIL: _email,
-    Format.CODE: _code,
-}
-
-
-def _titled(document: PartitionedDocument) -> PartitionedDocument:
-    """With its heading of the first level as the title, where nothing else names it and there is one."""
-    if document.title:
-        return document
-    tops = [e.text for e in document.elements if e.kind is ElementKind.TITLE and e.level == 1]
-    leads = bool(tops) and document.elements[0].text == tops[0]
-    return replace(document, title=tops[0]) if leads or len(tops) == 1 else document
 
 
 def title_of_name(uri: str) -> str:

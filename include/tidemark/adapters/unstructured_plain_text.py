@@ -42,6 +42,7 @@ _OPEN_END = re.compile(
 _GREETING = re.compile(r"\D{2,24},")
 """A short line that runs on and ends all the same: "Kind regards," above a name."""
 _PROSE_WIDTH = 45
+_LONGEST_DRAWN = 2000
 _DEEPEST_ITEM = 9
 
 
@@ -250,11 +251,14 @@ def _is_capitals(block: _Block) -> bool:
 
 def _is_preformatted(block: _Block, base: int) -> bool:
     """Columns, drawings and code keep their lines."""
-    lines = block.lines
+    # The expressions here take the square of a line's length; nobody draws in lines this long.
+    lines = [line for line in block.lines if len(line) <= _LONGEST_DRAWN]
+    if not lines:
+        return False
     columns = sum(1 for line in lines if _COLUMNS.search(line.strip()))
     drawn = sum(1 for line in lines if _DRAWN.search(line))
     code = sum(1 for line in lines if _CODE.search(line))
-    share = len(lines) * 0.5
+    share = len(block.lines) * 0.5
     if len(lines) >= 2 and (columns > share or drawn > share):
         return True
     return block.indent > base + 1 and code >= max(1, share)

@@ -13,21 +13,28 @@ from typing import Any
 from openpyxl import load_workbook
 
 from tidemark.adapters.html_tables import header_rows_of, join_cells
-from tidemark.adapters.unstructured_office import core_properties
+from tidemark.adapters.unstructured_office import core_properties, too_many_cells
 from tidemark.adapters.unstructured_sheet_spans import Row, spans_by_sheet, with_spans
 from tidemark.domain.model import CELL, Element, ElementKind, PartitionedDocument
 
 _DELIMITERS = ",;\t|"
 _MAX_FIELD = 10_000_000
+_MAX_CELLS = 1_000_000
 _DEFAULT_SHEETS = ("sheet", "tabelle", "feuil", "hoja", "foglio", "blad", "ark", "лист")
 
 
-def partition_csv(text: str) -> PartitionedDocument:
-    """Partition delimited text into one table. Raises ``ValueError`` when it cannot be read."""
+def partition_csv(
+    text: str, name: str = "The file", max_cells: int = _MAX_CELLS
+) -> PartitionedDocument:
+    """Partition delimited text into one table; ``name`` names it in errors.
+
+    Raises ``ValueError`` when it cannot be read and ``DocumentError`` when it has too many cells.
+    """
     csv.field_size_limit(_MAX_FIELD)
+    counted = _Counter(name, max_cells)
     try:
         rows = [
-            Row([_folded(cell) for cell in row])
+            Row([_folded(cell) for cell in counted.row(row)])
             for row in csv.reader(io.StringIO(text), _dialect(text))
         ]
     except csv.Error as error:
@@ -50,17 +57,41 @@ def _dialect(text: str) -> type[csv.Dialect]:
     return Found
 
 
-def partition_xlsx(content: bytes) -> PartitionedDocument:
-    """Partition a workbook: a section for each visible sheet, a table for each block of rows in it."""
+class _Counter:
+    """Counts the cells of a document, and stops at the bound."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        self._name = name
+        self._limit = limit
+        self._cells = 0
+
+    def row(self, cells: list[str]) -> list[str]:
+        """The row that was handed in. Raises ``DocumentError`` at the bound."""
+        self._cells += max(len(cells), 1)
+        if self._cells > self._limit:
+            raise too_many_cells(self._name, self._limit)
+        return cells
+
+
+def partition_xlsx(
+    content: bytes, name: str = "The file", max_cells: int = _MAX_CELLS
+) -> PartitionedDocument:
+    """Partition a workbook: a section for each visible sheet, a table for each block of rows in it.
+
+    ``name`` names it in errors. Raises ``DocumentError`` when it has too many cells.
+    """
+    counted = _Counter(name, max_cells)
     workbook = load_workbook(io.BytesIO(content), read_only=True, data_only=True)
     try:
         sheets = [s for s in workbook.worksheets if s.sheet_state == "visible"]
         spans = spans_by_sheet(content)
         elements: list[Element] = []
         for number, sheet in enumerate(sheets, start=1):
-            rows = with_spans(
-                (_cells(row) for row in sheet.iter_rows()), spans.get(sheet.title, ())
-            )
+            width = _declared_width(sheet, max_cells)
+            sheet.reset_dimensions()  # it may have less than it says, or more
+            cells = (counted.row(_cells(row)) for row in sheet.iter_rows())
+            padded = (row + [""] * (width - len(row)) for row in cells)
+            rows = with_spans(padded, spans.get(sheet.title, ()))
             blocks = list(_tables(rows, number))
             named = not sheet.title.lower().startswith(_DEFAULT_SHEETS)
             if blocks and (len(sheets) > 1 or named):
@@ -70,6 +101,12 @@ def partition_xlsx(content: bytes) -> PartitionedDocument:
         workbook.close()
     title, language = core_properties(content)
     return PartitionedDocument(title, tuple(elements), language)
+
+
+def _declared_width(sheet: Any, max_cells: int) -> int:
+    """The columns that a sheet says it has, 0 where that cannot be believed."""
+    width = sheet.max_column or 0
+    return width if width * (sheet.max_row or 1) <= max_cells else 0
 
 
 def _cells(row: Iterable[Any]) -> list[str]:

@@ -27,10 +27,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 # Below, since the clock starts before the product is imported and its path is set first.
 from tidemark.adapters.hash_embedder import HashEmbedder  # noqa: E402
+from tidemark.adhoc import adhoc_files  # noqa: E402
 from tidemark.ports import Embedder  # noqa: E402
 from tidemark.settings import Settings  # noqa: E402
 from tidemark.stages.run import new_run_id, run_source  # noqa: E402
-from tidemark.wiring import Workshop, adhoc_files  # noqa: E402
+from tidemark.wiring import Workshop  # noqa: E402
 
 
 @dataclass

@@ -4,6 +4,7 @@ from airflow.sdk import DAG, dag
 
 from tidemark.declarations import SourceDeclaration
 from tidemark.orchestration import tasks
+from tidemark.orchestration.approval import GuardOperator
 from tidemark.orchestration.declared import dag_arguments, dags_by_id, source_asset
 
 
@@ -12,12 +13,13 @@ def index_source(source: SourceDeclaration) -> DAG:
     def index() -> None:
         crawled = tasks.crawl(source.name)
         planned = tasks.plan(source.name)
+        approved = GuardOperator(task_id="approve", source=source.name)
         processed = tasks.process.partial(source=source.name).expand(batch=planned)
         swept = tasks.sweep(source.name)
         audited = tasks.audit(source.name)
         reported = tasks.report.override(outlets=[source_asset(source.name)])(source.name)
 
-        crawled >> planned >> processed >> swept >> audited >> reported
+        crawled >> planned >> approved >> processed >> swept >> audited >> reported
 
     return index()
 

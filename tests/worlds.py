@@ -13,10 +13,19 @@ from tidemark.adapters.memory_ledger import MemoryLedger
 from tidemark.adapters.memory_partitioner import MemoryPartitioner
 from tidemark.adapters.memory_source import MemorySource
 from tidemark.domain.hashing import digest_text
+from tidemark.domain.inspection import Inspection, Suspicion
 from tidemark.domain.model import PartitionedDocument, RawDocument, SparseVector
 from tidemark.domain.profile import Profile, ProfileChoice
 from tidemark.domain.summary import RunSummary
-from tidemark.ports import ArtifactStore, Embedder, Ledger, LexicalEncoder, Partitioner, VectorIndex
+from tidemark.ports import (
+    ArtifactStore,
+    Embedder,
+    Ledger,
+    LexicalEncoder,
+    PageInspector,
+    Partitioner,
+    VectorIndex,
+)
 from tidemark.stages.audit import AuditFindings, audit
 from tidemark.stages.generation import current_generation
 from tidemark.stages.job import Job, Tools, embed_fingerprint
@@ -41,6 +50,9 @@ class CountingPartitioner:
     def partition(self, raw: RawDocument) -> PartitionedDocument:
         self.calls[raw.uri] += 1
         return self.inner.partition(raw)
+
+    def knowing(self, furniture: frozenset[int]) -> Partitioner:
+        return replace(self, inner=self.inner.knowing(furniture)) if furniture else self
 
 
 @dataclass
@@ -79,6 +91,18 @@ class WordLexical:
         return SparseVector(tuple(counts), tuple(float(n) for n in counts.values()))
 
 
+class MarkInspector:
+    """Measures the whole text, and suspects what a text itself says it is: "SUSPECT soft_404"."""
+
+    def inspect(self, raw: RawDocument, furniture: frozenset[int] = frozenset()) -> Inspection:
+        text = " ".join(raw.content.decode().split())
+        mark = text.partition("SUSPECT ")[2].split(" ")[0]
+        suspicion = Suspicion(mark) if mark else None
+        return Inspection(
+            digest_text(text), len(text), (), suspicion, f"says {mark}" if mark else ""
+        )
+
+
 class World:
     """One source and its index; each call of ``run`` is a run an hour after the last."""
 
@@ -100,6 +124,7 @@ class World:
         self.partitioner = CountingPartitioner(MemoryPartitioner())
         self.embedder = CountingEmbedder(HashEmbedder())
         self.lexical: LexicalEncoder = WordLexical()
+        self.inspector: PageInspector | None = None
         self.profile = Profile(target_tokens=40, max_tokens=64, min_tokens=4)
         self._numbers = count(1)
 
@@ -117,6 +142,7 @@ class World:
             tokenizer=WordTokenizer(),
             embedder=self.embedder,
             lexical=self.lexical,
+            inspector=self.inspector,
             clock=self._clock,
         )
 

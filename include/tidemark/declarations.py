@@ -1,200 +1,58 @@
 """The declared sources: `include/sources.yaml`, validated key by key.
 
 Each error names the file, the line, the key and the cure. One wrong source does not hide the others.
-What a source is told is checked here as far as it can be without asking it, so that nothing that is
-accepted here fails in a run for its form.
 """
 
 import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from urllib.parse import unquote, urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Any
 
-from croniter import croniter
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-)
+from pydantic import BaseModel, ValidationError
 
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.profile import AUTO, BUILT_IN, Profile, ProfileChoice
-from tidemark.domain.urls import canonical_url, has_credentials
 from tidemark.located_yaml import LocatedYaml, located, read_yaml
 from tidemark.profile_declarations import ProfileDeclaration, choice_of
 from tidemark.settings import expand_environment
+from tidemark.source_declarations import (
+    KINDS,
+    NAME,
+    UNSTORABLE,
+    Declaration,
+    FilesDeclaration,
+    GitDeclaration,
+    GuardsDeclaration,
+    SourceDeclaration,
+    TableDeclaration,
+    WebsiteDeclaration,
+)
 
-NAME = r"^[a-z0-9][a-z0-9_-]{0,40}$"
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-"""Neither a database nor a file system takes these in a text."""
-_RANDOM_FIELD = re.compile(r"(?<![a-z])r(?![a-z])", re.IGNORECASE)
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)?(?:://|::)")
-
-
-def _cron(value: str) -> str:
-    # Presets are left out: Airflow gives "@daily" no data interval, which backfills need.
-    if len(value.split()) != 5 or not value.isascii() or not croniter.is_valid(value):
-        raise ValueError("a cron expression of five fields is expected, e.g. '0 3 * * *'")
-    if _RANDOM_FIELD.search(value):
-        raise ValueError("a random field (R) would be another time at each look; write a number")
-    moment = datetime(2026, 1, 1)  # noqa: DTZ001 - any moment will do
-    try:
-        croniter(value, moment).get_next(datetime)
-        croniter(value, moment).get_prev(datetime)
-    except ValueError:
-        raise ValueError("this schedule never fires; name a day that exists") from None
-    return value
-
-
-def _zone(value: str) -> str:
-    try:
-        ZoneInfo(value)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError("an IANA timezone is expected, e.g. 'Europe/Berlin'") from None
-    return value
-
-
-def _url(value: str) -> str:
-    if has_credentials(value):
-        raise ValueError("credentials do not belong in a URL; put them in headers")
-    if canonical_url(value) is None or urlsplit(value.strip()).port == 0:
-        raise ValueError(
-            "an http(s) URL with a valid host and port is expected, e.g. 'https://example.org/docs/'"
-        )
-    return value
-
-
-def _local_path(value: str) -> str:
-    """The folder as a path: ``~`` and ``file://`` resolved; a relative one stays relative."""
-    scheme = _SCHEME.match(value)
-    if value.lower().startswith("file://"):
-        parts = urlsplit(value)
-        if parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
-            raise ValueError("a file URL names a folder of this machine, e.g. 'file:///srv/docs'")
-        value = unquote(parts.path)
-    elif scheme or "::" in value:
-        raise ValueError("only local folders can be read for now; mount it and give its path")
-    try:
-        expanded = str(Path(value).expanduser())
-    except RuntimeError:
-        raise ValueError("the home folder '~' stands for is not known; write it out") from None
-    if _UNSTORABLE.search(expanded):
-        raise ValueError("a path cannot have this character")
-    return expanded
-
-
-def _header_names(value: object) -> object:
-    for position, name in enumerate(value if isinstance(value, dict) else (), 1):
-        # By position: a name with a colon in it may be a whole header, its secret included.
-        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-            raise ValueError(
-                f"the name of header {position} is none; write it like 'Authorization: value', "
-                "with letters, digits and '-' in the name"
-            )
-    return value
-
-
-def _header_values(value: dict[str, str]) -> dict[str, str]:
-    for name, text in value.items():
-        if not (text.isascii() and text.isprintable() and text == text.strip()):
-            raise ValueError(
-                f"the value of {name!r} cannot be sent; use plain ASCII without line breaks or "
-                "spaces around it"
-            )
-    return value
-
-
-Text = Annotated[str, StringConstraints(pattern=r"\S", max_length=2_000)]
-Tag = Annotated[str, StringConstraints(pattern=r"\S", max_length=100)]
-"""Airflow's own limit."""
-Headers = Annotated[dict[str, str], BeforeValidator(_header_names), AfterValidator(_header_values)]
-
-
-class _Declared(BaseModel):
-    # Hidden: what a person gives by mistake (a URL with a password) must not reach a log.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-class SourceDeclaration(_Declared):
-    """What every kind of source may say."""
-
-    name: Annotated[str, Field(pattern=NAME)]
-    description: str = ""
-    schedule: Annotated[
-        str, Field(max_length=200, description="Cron expression."), AfterValidator(_cron)
-    ] = "0 3 * * *"
-    timezone: Annotated[str, AfterValidator(_zone)] = "UTC"
-    start_date: Annotated[date, Field(ge=date(1970, 1, 1), le=date(2200, 1, 1))] = date(2026, 1, 1)
-    owner: Annotated[str, Field(pattern=r"\S", max_length=250)] = "data-platform"
-    tags: tuple[Tag, ...] = ()
-    labels: tuple[Text, ...] = ()
-    profile: str = AUTO
-    profile_by_path: dict[Text, str] = {}
-    gone_after: Annotated[int, Field(ge=1, le=100)] = 2
-    retries: Annotated[int, Field(ge=0, le=10)] = 2
-    enabled: bool = True
-
-    @property
-    def kind_name(self) -> str:
-        """The kind as it is declared; "undeclared" for what only the ledger knows."""
-        return str(getattr(self, "kind", "undeclared"))
-
-
-class WebsiteDeclaration(SourceDeclaration):
-    """A website, crawled from its start page and its sitemap."""
-
-    kind: Literal["website"]
-    url: Annotated[str, Field(description="http(s) start page."), AfterValidator(_url)]
-    include: tuple[Text, ...] = ()
-    exclude: tuple[Text, ...] = ()
-    max_pages: Annotated[int, Field(ge=1)] = 5_000
-    max_depth: Annotated[int, Field(ge=0)] = 25
-    delay: Annotated[float, Field(ge=0, le=600, description="Seconds between requests.")] = 0.2
-    concurrency: Annotated[int, Field(ge=1, le=16)] = 2
-    timeout: Annotated[float, Field(gt=0, le=600)] = 30.0
-    use_sitemap: bool = True
-    allow_private: bool = False
-    headers: Headers = {}
-
-
-class FilesDeclaration(SourceDeclaration):
-    """A folder of files."""
-
-    kind: Literal["files"]
-    path: Annotated[
-        str,
-        Field(pattern=r"\S", description="Folder; relative to the project."),
-        AfterValidator(_local_path),
-    ]
-    include: tuple[Text, ...] = ()
-    exclude: tuple[Text, ...] = ()
-
-
-_KINDS: Mapping[str, type[WebsiteDeclaration] | type[FilesDeclaration]] = {
-    "website": WebsiteDeclaration,
-    "files": FilesDeclaration,
-}
+__all__ = [
+    "NAME",
+    "Declaration",
+    "Declarations",
+    "FilesDeclaration",
+    "GitDeclaration",
+    "SourceDeclaration",
+    "TableDeclaration",
+    "WebsiteDeclaration",
+    "load_declarations",
+    "parse_declarations",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
     """Sources and profiles by name; ``broken`` holds the errors of sources that are not valid."""
 
-    sources: Mapping[str, WebsiteDeclaration | FilesDeclaration] = field(default_factory=dict)
+    sources: Mapping[str, Declaration] = field(default_factory=dict)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     broken: Mapping[str, ConfigurationError] = field(default_factory=dict)
 
-    def source(self, name: str) -> WebsiteDeclaration | FilesDeclaration:
+    def source(self, name: str) -> Declaration:
         """Raises ``ConfigurationError`` for a source that is not declared, or not valid."""
         if name in self.broken:
             raise self.broken[name]
@@ -267,7 +125,7 @@ def parse_declarations(text: str, file: str = "sources.yaml") -> Declarations:
     profiles = dict(BUILT_IN) | {
         name: _profile(name, value, read) for name, value in (data.get("profiles") or {}).items()
     }
-    sources: dict[str, WebsiteDeclaration | FilesDeclaration] = {}
+    sources: dict[str, Declaration] = {}
     for name, value in (data.get("sources") or {}).items():
         if name in broken:
             continue
@@ -307,7 +165,7 @@ def _check_top_level(data: dict[str, Any], read: LocatedYaml) -> None:
             raise ConfigurationError(
                 f"{read.where((key,))}: a mapping of names is expected.", "See the README."
             )
-    known = sorted({key for model in _KINDS.values() for key in _keys(model)})
+    known = sorted({key for model in KINDS.values() for key in _keys(model)})
     for key in data.get("defaults") or {}:
         if key not in known:
             raise ConfigurationError(
@@ -345,7 +203,7 @@ def _source(
     defaults: dict[str, object],
     profiles: Mapping[str, Profile],
     read: LocatedYaml,
-) -> WebsiteDeclaration | FilesDeclaration:
+) -> Declaration:
     at = ("sources", name)
     if not re.fullmatch(NAME, name):
         raise ConfigurationError(
@@ -358,10 +216,11 @@ def _source(
             "Give it at least 'kind' and 'url' or 'path'.",
         )
     kind = _expanded({**defaults, **value}.get("kind"), read.where((*at, "kind")))
-    model = _KINDS.get(kind) if isinstance(kind, str) else None
+    model = KINDS.get(kind) if isinstance(kind, str) else None
     if model is None:
         raise ConfigurationError(
-            f"{read.where((*at, 'kind'))}: a source needs a kind.", "Use 'website' or 'files'."
+            f"{read.where((*at, 'kind'))}: a source needs a kind.",
+            f"Use {' or '.join(map(repr, KINDS))}.",
         )
     for key in value:
         if key not in _keys(model):
@@ -401,7 +260,7 @@ def _keys(model: type[BaseModel]) -> list[str]:
 def _expanded(value: object, where: str) -> object:
     if isinstance(value, str):
         text = expand_environment(value, where)
-        if _UNSTORABLE.search(text):
+        if UNSTORABLE.search(text):
             raise ConfigurationError(
                 f"{where}: a NUL or half a character is in this text.", "Remove it."
             )
@@ -421,14 +280,18 @@ def _explain(
     where = read.where((*at, *path))
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
-        return ConfigurationError(f"{where}: unknown key.", _did_you_mean(path[-1], _keys(model)))
+        known = _keys(GuardsDeclaration if path[0] == "guards" else model)
+        return ConfigurationError(f"{where}: unknown key.", _did_you_mean(path[-1], known))
     if first["type"] == "missing":
         return ConfigurationError(f"{where}: this key is required.", "Add it to the source.")
     if first["type"] == "string_pattern_mismatch":
         message = "some text is expected"
     # A header or a URL may carry a credential, which must not reach a log.
-    got = "" if path[0] in ("headers", "url") else f" (got {_shortened(first.get('input'))})"
+    got = "" if path[0] in _SECRET else f" (got {_shortened(first.get('input'))})"
     return ConfigurationError(f"{where}: {message}{got}.", "Correct the value there.")
+
+
+_SECRET = ("headers", "url", "proxy", "seeds", "path", "query")
 
 
 def _shortened(value: object) -> str:

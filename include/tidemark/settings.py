@@ -1,13 +1,16 @@
 """Settings: the only reader of the environment."""
 
+import json
 import os
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from tidemark.domain.credentials import Credentials
 from tidemark.domain.errors import ConfigurationError
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -71,6 +74,17 @@ class Settings(BaseSettings):
     max_document_megabytes: Annotated[
         float, Field(gt=0, description="A larger document is not fetched, and reported.")
     ] = 50.0
+    pdf_strategy: Annotated[
+        Literal["fast", "ocr", "hi_res"],
+        Field(description="How PDFs are read: their text, or by recognition (see Formats)."),
+    ] = "fast"
+    parser_seconds: Annotated[
+        float,
+        Field(gt=0, description="Seconds to read one document; large ones get more."),
+    ] = 120.0
+    parser_megabytes: Annotated[
+        float, Field(ge=256, description="Memory that reading one document may take.")
+    ] = 2048.0
     lock_timeout: Annotated[
         float, Field(gt=0, description="Seconds to wait for the embedded index's folder.")
     ] = 300.0
@@ -106,3 +120,58 @@ def expand_environment(text: str, where: str) -> str:
         return found
 
     return _REFERENCE.sub(value, text)
+
+
+class EnvironmentConnections:
+    """Connections as Airflow keeps them in the environment: ``AIRFLOW_CONN_<ID>``, as JSON or as a URL."""
+
+    def get(self, name: str) -> Credentials:
+        """Raises ``ConfigurationError`` when there is none, or it cannot be read."""
+        variable = f"AIRFLOW_CONN_{name.upper()}"
+        text = os.environ.get(variable)
+        if not text:
+            raise ConfigurationError(
+                f"There is no connection {name!r}.",
+                f"Make it in Airflow (Admin > Connections), or set {variable}.",
+            )
+        try:
+            return (
+                _from_json(name, text) if text.lstrip().startswith("{") else _from_url(name, text)
+            )
+        except (ValueError, TypeError, AttributeError):
+            # From no cause: what is in the variable may be a secret.
+            raise ConfigurationError(
+                f"{variable} is no connection.",
+                "Write it as Airflow does, as JSON or as kind://login:password@host:port/schema.",
+            ) from None
+
+
+def _from_json(name: str, text: str) -> Credentials:
+    found = json.loads(text)
+    extra = found.get("extra") or {}
+    return Credentials(
+        name,
+        str(found.get("conn_type") or ""),
+        str(found.get("login") or ""),
+        str(found.get("password") or ""),
+        str(found.get("host") or ""),
+        str(found.get("schema") or ""),
+        int(found["port"]) if found.get("port") else None,
+        json.loads(extra) if isinstance(extra, str) else dict(extra),
+    )
+
+
+def _from_url(name: str, text: str) -> Credentials:
+    parts = urlsplit(text)
+    options = dict(parse_qsl(parts.query))
+    whole = options.pop("__extra__", "")
+    return Credentials(
+        name,
+        parts.scheme.replace("-", "_"),
+        unquote(parts.username or ""),
+        unquote(parts.password or ""),
+        unquote(parts.hostname or ""),
+        unquote(parts.path[1:]),
+        parts.port,
+        {**options, **(json.loads(whole) if whole else {})},
+    )

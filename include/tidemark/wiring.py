@@ -4,25 +4,23 @@ Building a `Workshop` opens no connection. Adapters are imported where they are 
 that needs the ledger alone does not pay for a crawler or a tokenizer.
 """
 
-import os
-import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
 
 from tidemark.declarations import (
     Declarations,
     FilesDeclaration,
+    GitDeclaration,
     SourceDeclaration,
+    TableDeclaration,
     WebsiteDeclaration,
     load_declarations,
 )
-from tidemark.domain.errors import ConfigurationError
-from tidemark.domain.hashing import digest_text
-from tidemark.domain.model import CrawlEnd, CrawlItem, RawDocument
+from tidemark.domain.credentials import Credentials, CredentialStore
+from tidemark.domain.model import CrawlEnd, CrawlItem
 from tidemark.ports import (
     ArtifactStore,
     CodeParser,
@@ -30,6 +28,7 @@ from tidemark.ports import (
     Known,
     Ledger,
     LexicalEncoder,
+    PageInspector,
     Partitioner,
     Progress,
     Source,
@@ -37,7 +36,7 @@ from tidemark.ports import (
     VectorIndex,
     quiet,
 )
-from tidemark.settings import PROJECT, Settings
+from tidemark.settings import PROJECT, EnvironmentConnections, Settings
 from tidemark.stages.job import Job, Tools
 from tidemark.stages.search import Searcher
 
@@ -49,6 +48,7 @@ class Workshop:
     """The tools that the settings ask for, each made once."""
 
     settings: Settings
+    connections: CredentialStore = field(default_factory=EnvironmentConnections)
 
     @cached_property
     def declarations(self) -> Declarations:
@@ -139,9 +139,26 @@ class Workshop:
 
     @cached_property
     def partitioner(self) -> Partitioner:
-        from tidemark.adapters.unstructured_partitioner import UnstructuredPartitioner
+        from tidemark.adapters.sandbox import SandboxedPartitioner, SandboxLimits
+        from tidemark.adapters.unstructured_options import UnstructuredOptions
 
-        return UnstructuredPartitioner()
+        return SandboxedPartitioner(
+            UnstructuredOptions(pdf_strategy=self.settings.pdf_strategy),
+            SandboxLimits(
+                memory_bytes=int(self.settings.parser_megabytes * 1024 * 1024),
+                seconds=self.settings.parser_seconds,
+            ),
+        )
+
+    @cached_property
+    def inspector(self) -> PageInspector:
+        from tidemark.adapters.html_inspector import HtmlInspector
+
+        return HtmlInspector()
+
+    def credentials(self, name: str) -> Credentials | None:
+        """Of the connection that a source names, None when it names none."""
+        return self.connections.get(name) if name else None
 
     @cached_property
     def searcher(self) -> Searcher:
@@ -162,6 +179,7 @@ class Workshop:
             lexical=self.lexical,
             code_parser=self.code_parser,
             sentence_embedder=self.sentence_embedder,
+            inspector=self.inspector if getattr(declared, "judge", False) else None,
             progress=progress or quiet(),
         )
 
@@ -176,40 +194,9 @@ class Workshop:
         return self.declarations.source(name)
 
     def source(self, declared: SourceDeclaration) -> Source:
-        """A new kind of source is one adapter file and one branch here."""
-        if isinstance(declared, WebsiteDeclaration):
-            from tidemark.adapters.website import WebsiteSource
-            from tidemark.adapters.website_options import WebsiteOptions
-
-            return WebsiteSource(
-                WebsiteOptions(
-                    url=declared.url,
-                    include=declared.include,
-                    exclude=declared.exclude,
-                    max_pages=declared.max_pages,
-                    max_depth=declared.max_depth,
-                    max_bytes=self.settings.max_document_bytes,
-                    concurrency=declared.concurrency,
-                    delay=declared.delay,
-                    timeout=declared.timeout,
-                    user_agent=self.settings.user_agent,
-                    allow_private=declared.allow_private,
-                    headers=tuple(declared.headers.items()),
-                    use_sitemap=declared.use_sitemap,
-                )
-            )
-        if isinstance(declared, FilesDeclaration):
-            from tidemark.adapters.files import FilesOptions, FilesSource
-
-            return FilesSource(
-                FilesOptions(
-                    path=str(PROJECT / declared.path),
-                    include=declared.include,
-                    exclude=declared.exclude,
-                    max_bytes=self.settings.max_document_bytes,
-                )
-            )
-        return _Undeclared()
+        """The source that a declaration asks for (see ``SOURCES``)."""
+        make = SOURCES.get(type(declared))
+        return make(declared, self) if make else _Undeclared()
 
     def job(
         self,
@@ -218,6 +205,9 @@ class Workshop:
         *,
         force: bool = False,
         limit: int | None = None,
+        approved: bool = False,
+        accept: Iterable[str] = (),
+        dry_run: bool = False,
     ) -> Job:
         """What a run over this source is given."""
         return Job(
@@ -231,10 +221,108 @@ class Workshop:
             batch_bytes=self.settings.batch_bytes,
             force=force,
             limit=limit,
+            guards=declared.guards.guards,
+            approved=approved,
+            accept=frozenset(accept),
+            grace_days=declared.grace_days,
+            dry_run=dry_run,
             declared=tuple(
                 name for name, source in self.declarations.sources.items() if source.enabled
             ),
         )
+
+
+def _website(declared: WebsiteDeclaration, shop: Workshop) -> Source:
+    from tidemark.adapters.website import WebsiteSource
+    from tidemark.adapters.website_options import WebsiteOptions
+
+    return WebsiteSource(
+        WebsiteOptions(
+            url=declared.url,
+            seeds=declared.seeds,
+            include=declared.include,
+            exclude=declared.exclude,
+            max_pages=declared.max_pages,
+            max_depth=declared.max_depth,
+            max_queries=declared.max_queries,
+            max_repeats=declared.max_repeats,
+            max_bytes=shop.settings.max_document_bytes,
+            concurrency=declared.concurrency,
+            delay=declared.delay,
+            timeout=declared.timeout,
+            user_agent=shop.settings.user_agent,
+            allow_private=declared.allow_private,
+            headers=tuple(declared.headers.items()),
+            use_sitemap=declared.use_sitemap,
+            credentials=shop.credentials(declared.connection),
+            proxy=declared.proxy,
+            ca_file=str(PROJECT / declared.ca_file) if declared.ca_file else "",
+        )
+    )
+
+
+def _files(declared: FilesDeclaration, shop: Workshop) -> Source:
+    from tidemark.adapters.files import FilesOptions, FilesSource
+
+    return FilesSource(
+        FilesOptions(
+            path=declared.path if declared.is_url else str(PROJECT / declared.path),
+            include=declared.include,
+            exclude=declared.exclude,
+            max_bytes=shop.settings.max_document_bytes,
+            base_uri=declared.base_uri,
+            allow_empty=declared.allow_empty,
+            credentials=shop.credentials(declared.connection),
+            allow_private=declared.allow_private,
+        )
+    )
+
+
+def _git(declared: GitDeclaration, shop: Workshop) -> Source:
+    from tidemark.adapters.git_source import GitOptions, GitSource
+
+    is_path = "://" not in declared.url and ":" not in declared.url
+    options = GitOptions(
+        url=str(PROJECT / Path(declared.url).expanduser()) if is_path else declared.url,
+        branch=declared.branch,
+        folder=declared.folder,
+        include=declared.include,
+        exclude=declared.exclude,
+        link=declared.link,
+        max_bytes=shop.settings.max_document_bytes,
+        allow_private=declared.allow_private,
+        credentials=shop.credentials(declared.connection),
+    )
+    return GitSource(options, shop.settings.home / "cache" / "git")
+
+
+def _table(declared: TableDeclaration, shop: Workshop) -> Source:
+    from tidemark.adapters.table_source import TableOptions, TableSource
+
+    return TableSource(
+        TableOptions(
+            name=declared.name,
+            query=declared.query,
+            credentials=shop.credentials(declared.connection),
+            id_column=declared.id_column,
+            title_column=declared.title_column,
+            body_column=declared.body_column,
+            updated_column=declared.updated_column,
+            link_column=declared.link_column,
+            media_type=declared.media_type,
+            base_uri=declared.base_uri,
+            max_bytes=shop.settings.max_document_bytes,
+        )
+    )
+
+
+SOURCES: Mapping[type[SourceDeclaration], Callable[[Any, Workshop], Source]] = {
+    WebsiteDeclaration: _website,
+    FilesDeclaration: _files,
+    GitDeclaration: _git,
+    TableDeclaration: _table,
+}
+"""A new kind of source is one adapter file and one line here."""
 
 
 class _Undeclared:
@@ -246,83 +334,3 @@ class _Undeclared:
         yield CrawlEnd(
             complete=False, authoritative=False, problem="The source is not declared any more."
         )
-
-
-def adhoc_website(url: str) -> WebsiteDeclaration:
-    """A source for `--url`; allowed to be on a private address, since a person typed it.
-
-    Raises ``ConfigurationError`` when it is no web address.
-    """
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname if parts.scheme in ("http", "https") and parts.port != 0 else None
-        if not host:
-            raise ValueError("no host")
-        return WebsiteDeclaration(
-            name=_adhoc_name("url", host, url), kind="website", url=url, allow_private=True
-        )
-    except ValueError as error:  # pydantic's too
-        raise ConfigurationError(
-            f"{url!r} is not the address of a website.",
-            "Write it whole, as in https://docs.example.org/.",
-        ) from error
-
-
-def adhoc_files(path: Path) -> FilesDeclaration:
-    """A source for `--path`: a folder, or one file of a known format.
-
-    Raises ``ConfigurationError`` when it is neither, or its name is not valid UTF-8.
-    """
-    from tidemark.adapters.media import media_type_of_suffix, suffix_of
-
-    # Unlike pathlib's, these raise nothing for a loop of links or an unknown user.
-    # os.path, which leaves an unknown ~name and a loop of links as they are, where pathlib raises.
-    folder = Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111
-    location = str(folder)
-    try:
-        location.encode()
-        mode = folder.stat().st_mode
-    except UnicodeEncodeError as error:
-        raise ConfigurationError(
-            f"The path {location!r} is not valid UTF-8.", "Rename the folder."
-        ) from error
-    except OSError as error:
-        raise ConfigurationError(
-            f"{path} cannot be read ({error.strerror}).", "Name a folder that exists."
-        ) from error
-    readable = stat.S_ISREG(mode) and media_type_of_suffix(suffix_of(folder.as_uri()))
-    if not stat.S_ISDIR(mode) and not readable:
-        raise ConfigurationError(
-            f"{path} is neither a folder nor a file of a known format.", "Name a folder."
-        )
-    return FilesDeclaration(
-        name=_adhoc_name("path", folder.name, location), kind="files", path=location
-    )
-
-
-def _adhoc_name(kind: str, label: str, location: str) -> str:
-    """A name that a person recognises and that two locations never share."""
-    kept = "".join(c if c.isalnum() and c.isascii() else "-" for c in label.lower())
-    words = "-".join(part for part in kept.split("-") if part)[:24]
-    return f"{kind}-{words}-{digest_text(location)[:8]}"
-
-
-def read_file(path: Path) -> RawDocument:
-    """One local file as a document.
-
-    Raises ``ConfigurationError`` when it cannot be read.
-    """
-    from tidemark.adapters.media import media_type_of_suffix, sniff, suffix_of
-
-    file = Path(os.path.realpath(path))
-    try:
-        if not stat.S_ISREG(file.stat().st_mode):
-            # Reading from a pipe or a device may never end.
-            raise ConfigurationError(f"{path} is not a regular file.", "Copy it into one.")
-        content = file.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(
-            f"{path} cannot be read ({error.strerror}).", "Check the file and its permissions."
-        ) from error
-    media_type = media_type_of_suffix(suffix_of(file.as_uri())) or sniff(content)
-    return RawDocument(file.as_uri(), content, media_type, None, datetime.now(UTC))

@@ -169,6 +169,15 @@ class AirflowApi:
         body = {"dry_run": False, "only_failed": False}
         self._send("POST", f"{_run_path(dag_id, run_id)}/clear", json=body)
 
+    def question(self, run: DagRun, task_id: str) -> Json | None:
+        """What a task asks a person (its subject, body and options), None while it asks nothing."""
+        return self._find(f"{_run_path(run.dag_id, run.run_id)}{_question_path(task_id)}")
+
+    def answer(self, run: DagRun, task_id: str, option: str) -> None:
+        """Answer a task's question with one of its options."""
+        path = f"{_run_path(run.dag_id, run.run_id)}{_question_path(task_id)}"
+        self._send("PATCH", path, json={"chosen_options": [option], "params_input": {}})
+
     def create_backfill(
         self,
         dag_id: str,
@@ -268,3 +277,7 @@ def _part(name: str) -> str:
 
 def _run_path(dag_id: str, run_id: str) -> str:
     return f"/api/v2/dags/{_part(dag_id)}/dagRuns/{_part(run_id)}"
+
+
+def _question_path(task_id: str) -> str:
+    return f"/taskInstances/{_part(task_id)}/-1/hitlDetails"

@@ -139,7 +139,9 @@ def _took(task: TaskRun) -> str:
 
 _ORDER = {
     name: place
-    for place, name in enumerate(("crawl", "plan", "process", "sweep", "audit", "report"))
+    for place, name in enumerate(
+        ("crawl", "plan", "approve", "process", "sweep", "audit", "report")
+    )
 }
 
 

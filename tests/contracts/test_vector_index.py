@@ -252,6 +252,15 @@ def test_nothing_to_do_does_nothing(index: VectorIndex) -> None:
 # Reading
 
 
+def test_vectors_come_back_for_the_points_that_exist(index: VectorIndex) -> None:
+    index.upsert_points(GENERATION, [point(1, 30), point(2, 60)])
+    found = index.get_vectors(GENERATION, [identity(1), identity(2), identity(3), identity(1)])
+    assert found.keys() == {identity(1), identity(2)}
+    assert found[identity(1)] == pytest.approx(direction(30), abs=1e-6)
+    assert found[identity(2)] == pytest.approx(direction(60), abs=1e-6)
+    assert index.get_vectors(GENERATION, []) == {}
+
+
 def test_getting_returns_each_that_exists_once(index: VectorIndex) -> None:
     index.upsert_points(GENERATION, [point(1), point(2)])
     ids = [identity(2), identity(99), identity(1), identity(2)]

@@ -100,8 +100,9 @@ def test_parsing_takes_little_time(tmp_path: Path) -> None:
 
 def test_the_tasks_are_the_workflow_an_operator_sees(parsed: dict[str, Any]) -> None:
     dag = parsed["dags"]["index__handbook"]
-    assert set(dag["order"]) == {"crawl", "plan", "process", "sweep", "audit", "report"}
-    for earlier, later in [("crawl", "plan"), ("plan", "process"), ("process", "sweep"),
+    assert set(dag["order"]) == {"crawl", "plan", "approve", "process", "sweep", "audit", "report"}
+    for earlier, later in [("crawl", "plan"), ("plan", "approve"), ("approve", "process"),
+                           ("process", "sweep"),
                            ("sweep", "audit"), ("audit", "report")]:  # fmt: skip
         assert later in dag["order"][earlier]
     assert dag["mapped"] == ["process"]
@@ -113,9 +114,9 @@ def test_runs_are_scheduled_daily_with_real_intervals_one_at_a_time(parsed: dict
         assert (dag["catchup"], dag["max_active_runs"]) == (False, 1)
 
 
-def test_the_trigger_form_has_the_four_params(parsed: dict[str, Any]) -> None:
+def test_the_trigger_form_has_the_params(parsed: dict[str, Any]) -> None:
     params = parsed["dags"]["index__handbook"]["params"]
-    assert set(params) == {"force", "limit", "dry_run", "note"}
+    assert set(params) == {"force", "limit", "dry_run", "note", "approved", "accept"}
     assert all(title and description for title, description in params.values())
 
 
@@ -123,7 +124,7 @@ def test_an_operator_finds_owner_tags_documentation_and_retries(parsed: dict[str
     dag = parsed["dags"]["index__documents"]
     assert dag["owners"] == ["data-platform"]
     assert dag["tags"] == ["files", "sample", "tidemark"]
-    assert dag["retries"] == [2]
+    assert dag["retries"] == [0, 2], "a question that was answered is not asked again"
     assert dag["backoff"]
     assert "tidemark audit documents --repair" in dag["doc_md"]
 

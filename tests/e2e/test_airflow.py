@@ -247,6 +247,57 @@ def test_09_a_process_task_killed_in_the_middle_is_retried_and_converges(system:
     assert system.run("index__many")["documents"] == {"keep": count}
 
 
+def test_10_a_plan_over_a_guard_waits_for_a_person_and_a_rejection_changes_nothing(
+    system: System,
+) -> None:
+    folder = Path(system.shop.declarations.source("many").path)  # type: ignore[union-attr]
+    gone = sorted(folder.iterdir())[:30]
+    for file in gone:
+        file.unlink()
+    run = system.api.trigger("index__many", {})
+    asked = wait_for_question(system, run)
+    assert "30 of 60 live documents (50 %) are gone at once; the guard is 25 %." in asked["subject"]
+    assert gone[0].as_uri() in asked["body"]
+    assert "and 10 more" in asked["body"]
+    assert system.shop.index.count_points(1, {"source": "many"}) == 60 * 6, "nothing was done yet"
+    system.api.answer(run, "approve", "Reject")
+    ended = system.api.wait(run, timeout=240)
+    assert ended.state == "failed"
+    summary = system.summary(ended)
+    assert summary["held"]
+    assert system.shop.index.count_points(1, {"source": "many"}) == 60 * 6
+    assert "not applied" in system.api.run("index__many", run.run_id).note
+
+
+def test_11_once_approved_it_is_applied_whole(system: System) -> None:
+    run = system.api.trigger("index__many", {})
+    wait_for_question(system, run)
+    system.api.answer(run, "approve", "Approve")
+    ended = system.api.wait(run, timeout=240)
+    assert ended.state == "success", system.logs(ended)
+    assert system.summary(ended)["documents"] == {"keep": 30, "remove": 30}
+    assert system.shop.index.count_points(1, {"source": "many"}) == 30 * 6
+    assert system.audit().clean
+
+
+def test_12_a_run_that_was_approved_beforehand_asks_nobody(system: System) -> None:
+    folder = Path(system.shop.declarations.source("many").path)  # type: ignore[union-attr]
+    for file in sorted(folder.iterdir())[:15]:
+        file.unlink()
+    assert system.run("index__many", approved=True)["documents"] == {"keep": 15, "remove": 15}
+
+
+def wait_for_question(system: System, run: DagRun) -> dict[str, Any]:
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline:
+        asked = system.api.question(run, "approve")
+        if asked is not None:
+            return asked
+        assert not system.api.run(run.dag_id, run.run_id).ended, system.logs(run)
+        time.sleep(0.5)
+    raise AssertionError("no question was asked")
+
+
 WRITERS = text(
     "SELECT application_name FROM pg_stat_activity WHERE application_name LIKE 'tidemark process %'"
 )

@@ -18,7 +18,8 @@ PARAGRAPHS = [
     "A mast stands.",
     "Nothing moves.",
 ]
-WRITES = {"upsert_points", "upsert_sections", "set_payloads", "delete_points", "delete_sections", "begin",
+WRITES = {"save_aliases", "drop_aliases", "save_source_state", "expire", "delete",
+          "upsert_points", "upsert_sections", "set_payloads", "delete_points", "delete_sections", "begin",
           "settle", "commit_document", "update_document", "remove_document", "touch", "miss", "write",
           "embed", "switch", "ensure", "save_generation", "record_events", "finish_run"}  # fmt: skip
 

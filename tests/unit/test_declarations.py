@@ -75,7 +75,9 @@ def test_a_missing_key_is_named() -> None:
 @pytest.mark.parametrize("kind", ["", "    kind: gopher\n"])
 def test_a_source_without_a_known_kind_is_told_which_there_are(kind: str) -> None:
     message = broken(f"sources:\n  site:\n    url: https://example.org/\n{kind}")
-    assert "sources.site.kind: a source needs a kind. Use 'website' or 'files'." in message
+    assert (
+        "sources.site.kind: a source needs a kind. Use 'website' or 'files' or 'git' or" in message
+    )
 
 
 def test_a_wrong_source_does_not_hide_the_others() -> None:
@@ -196,8 +198,7 @@ def test_a_whole_header_in_place_of_its_name_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("s3://b/c", "only local folders"),
-        ("s3::b", "only local folders"),
+        ("s3://key:secret@b/c", "credentials do not belong in a URL"),
         ("file://server/c", "a file URL names a folder of this machine"),
         ("~no-such-user-here/x", "the home folder"),
         ("' '", "some text is expected"),

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from tidemark.declarations import FilesDeclaration, WebsiteDeclaration
 from tidemark.settings import PROJECT, Settings
+from tidemark.source_declarations import KINDS, GuardsDeclaration
 
 README = PROJECT / "README.md"
 TABLE = re.compile(r"<!-- settings -->\n(.*?)<!-- /settings -->", re.DOTALL)
@@ -40,11 +40,21 @@ def test_the_settings_table_is_that_of_the_settings_model() -> None:
     assert found[1] == settings_table(), "run: python tests/unit/test_readme.py"
 
 
-@pytest.mark.parametrize("declaration", [WebsiteDeclaration, FilesDeclaration])
+@pytest.mark.parametrize("declaration", KINDS.values())
 def test_every_key_of_a_source_is_explained(declaration: type) -> None:
     text = README.read_text(encoding="utf-8")
     keys = set(declaration.model_fields) - {"name"}  # type: ignore[attr-defined]
     assert {key for key in keys if f"`{key}`" not in text} == set()
+
+
+def test_the_guards_it_tells_are_the_defaults() -> None:
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    told = GuardsDeclaration()
+    assert (
+        f"More than {told.changed_percent:g} % of a source's documents changed, {told.shrunk_percent:g} % "
+        f"shrunk or {told.gone_percent:g} % gone (ten documents at least)"
+    ) in text
+    assert told.at_least == 10
 
 
 def test_every_command_it_names_exists() -> None:

@@ -9,8 +9,11 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from tidemark.adapters.ledger_tables import storable
+from tidemark.domain.identity import document_id
 from tidemark.domain.model import Fingerprints, Validators
 from tidemark.domain.records import (
+    Alias,
+    AliasKind,
     ChunkRecord,
     DocumentRecord,
     DocumentStatus,
@@ -21,6 +24,7 @@ from tidemark.domain.records import (
     RunRecord,
     RunStatus,
     SectionRecord,
+    Suspect,
     Tombstone,
 )
 
@@ -61,7 +65,20 @@ def _failure(stored: Mapping[str, Any] | None) -> Failure | None:
     return Failure(**{**stored, **times})
 
 
-_CONVERTED = ("status", "validators", "fingerprints", "failure")
+def suspect_json(suspect: Suspect | None) -> Values | None:
+    if suspect is None:
+        return None
+    since = suspect.since.isoformat()
+    return {**_fields(suspect), "detail": storable(suspect.detail), "since": since}
+
+
+def _suspect(stored: Mapping[str, Any] | None) -> Suspect | None:
+    if stored is None:
+        return None
+    return Suspect(**{**stored, "since": datetime.fromisoformat(stored["since"])})
+
+
+_CONVERTED = ("status", "validators", "fingerprints", "failure", "suspect")
 _ALIKE = tuple(f.name for f in fields(DocumentRecord) if f.name not in _CONVERTED)
 """Fields of a document that are columns of the same name and type."""
 
@@ -77,6 +94,7 @@ def document_values(record: DocumentRecord) -> Values:
         "indexed_chunk_fingerprint": indexed.chunk if indexed else None,
         "indexed_embed_fingerprint": indexed.embed if indexed else None,
         "failure": _failure_json(record.failure),
+        "suspect": suspect_json(record.suspect),
     }
 
 
@@ -97,6 +115,7 @@ def document_record(row: Row[Any]) -> DocumentRecord:
         validators=Validators(**stored["validators"]),
         fingerprints=fingerprints,
         failure=_failure(stored["failure"]),
+        suspect=_suspect(stored["suspect"]),
     )
 
 
@@ -119,6 +138,27 @@ def chunk_record(row: Row[Any]) -> ChunkRecord:
     stored = row._asdict()
     del stored["document_id"]
     return ChunkRecord(**stored)
+
+
+def alias_id(source: str, uri: str) -> UUID:
+    """One alias an address: it is known as the document that it would be."""
+    return document_id(source, uri)
+
+
+def alias_values(record: Alias) -> Values:
+    return {
+        **_fields(record),
+        "alias_id": alias_id(record.source, record.uri),
+        "kind": record.kind.value,
+        "validators": validators_json(record.validators),
+    }
+
+
+def alias_record(row: Row[Any]) -> Alias:
+    stored = row._asdict()
+    del stored["alias_id"]
+    validators = Validators(**stored["validators"])
+    return Alias(**{**stored, "kind": AliasKind(stored["kind"]), "validators": validators})
 
 
 def tombstone_values(record: Tombstone) -> Values:

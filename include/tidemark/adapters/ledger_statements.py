@@ -89,6 +89,7 @@ def _touch() -> Executable:
             "new_validators": JSONB(),
             "new_fingerprint": Text(),
             "new_raw_hash": Text(),
+            "new_suspect": JSONB(none_as_null=True),
         }
     )
     return (
@@ -98,6 +99,7 @@ def _touch() -> Executable:
             validators=given.c.new_validators,
             fetch_fingerprint=given.c.new_fingerprint,
             fetched_raw_hash=given.c.new_raw_hash,
+            suspect=given.c.new_suspect,
             last_seen=bindparam("seen_at", type_=UtcDateTime()),
             last_run_id=bindparam("run"),
             missing_since=None,
@@ -133,6 +135,7 @@ UPSERT_CHUNKS = _bulk_upsert(tables.chunk)
 UPSERT_EVENTS = _bulk_upsert(tables.run_document, stamp="recorded_at")
 UPSERT_IN_FLIGHT = _bulk_upsert(tables.in_flight, stamp="begun_at")
 UPSERT_TOMBSTONES = _bulk_upsert(tables.tombstone)
+UPSERT_ALIASES = _bulk_upsert(tables.alias)
 UPSERT_RUNS = _bulk_upsert(tables.run)
 UPSERT_GENERATIONS = _bulk_upsert(tables.generation)
 
@@ -140,6 +143,12 @@ DELETE_DOCUMENTS = _delete_by(document, "document_id")
 DELETE_SECTIONS = _delete_by(tables.section, "section_id")
 DELETE_CHUNKS = _delete_by(tables.chunk, "point_id")
 DELETE_IN_FLIGHT = _delete_by(tables.in_flight, "document_id")
+DELETE_ALIASES = _delete_by(tables.alias, "alias_id")
+EXPIRE = (
+    update(tables.tombstone)
+    .where(tables.tombstone.c.document_id == any_(uuids("ids")))
+    .values(expired=True)
+)
 DELETE_TOMBSTONES = _delete_by(tables.tombstone, "document_id")
 
 SECTIONS = (

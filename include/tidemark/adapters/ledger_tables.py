@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -107,6 +108,9 @@ source = Table(
     metadata,
     Column("name", _sorted_text(), primary_key=True),
     _required("first_seen", UtcDateTime, server_default=func.now()),
+    _required("state", Text, server_default=""),
+    _required("furniture", JSONB, server_default=text("'[]'::jsonb")),
+    _required("furniture_pages", Integer, server_default="0"),
 )
 
 _FINGERPRINTS: Sequence[str] = ("fetch", "partition", "chunk", "embed")
@@ -141,6 +145,11 @@ document = Table(
     _required("missed_by", ARRAY(Text), server_default=text("'{}'::text[]")),
     _required("last_run_id", Text),
     Column("failure", JSONB(none_as_null=True)),
+    Column("text_hash", Text),
+    Column("text_length", Integer),
+    Column("modified_at", UtcDateTime),
+    _required("link", DisplayText, server_default=""),
+    Column("suspect", JSONB(none_as_null=True)),
     CheckConstraint(
         "num_nulls({}) IN (0, 4)".format(
             ", ".join(f"indexed_{g}_fingerprint" for g in _FINGERPRINTS)
@@ -148,6 +157,29 @@ document = Table(
         name="fingerprints",
     ),
     Index("document_source_uri_idx", "source", BY_URI),
+    Index(None, "uri", postgresql_using="hash"),
+    Index(None, "raw_hash"),
+    Index(None, "fetched_raw_hash"),
+    Index(None, "text_hash"),
+)
+
+alias = Table(
+    "alias",
+    metadata,
+    Column("alias_id", Uuid, primary_key=True),
+    _to_source(),
+    _required("uri", _sorted_text()),
+    _to_document(),
+    _required("kind", Text),
+    _required("seen_at", UtcDateTime),
+    _required("validators", JSONB),
+    Column("raw_hash", Text, index=True),
+    _required("media_type", DisplayText),
+    Column("charset", DisplayText),
+    Column("text_hash", Text),
+    Column("text_length", Integer),
+    Column("fetched_at", UtcDateTime),
+    Index("alias_source_uri_idx", "source", BY_URI),
     Index(None, "uri", postgresql_using="hash"),
 )
 
@@ -198,8 +230,10 @@ tombstone = Table(
     _required("removed_at", UtcDateTime),
     _required("reason", Text),
     _required("run_id", _sorted_text()),
+    _required("expired", Boolean, server_default=text("false")),
     Index(None, "source"),
     Index(None, "uri", postgresql_using="hash"),
+    Index(None, "raw_hash"),
 )
 
 run = Table(

@@ -82,6 +82,10 @@ class MemoryIndex:
     def get_points(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
         return _get(self._of(generation).points, ids)
 
+    def get_vectors(self, generation: int, ids: Sequence[UUID]) -> dict[UUID, tuple[float, ...]]:
+        points = self._of(generation).points
+        return {i: dense for i in ids if i in points and (dense := points[i].dense) is not None}
+
     def get_sections(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
         return _get(self._of(generation).sections, ids)
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from threading import Condition
 from uuid import UUID
 
+from tidemark.adapters.memory_ledger_sites import MemorySites
 from tidemark.domain.errors import PermanentError, SourceBusyError, TransientError
 from tidemark.domain.records import (
     ChunkRecord,
@@ -24,7 +25,7 @@ from tidemark.domain.records import (
 EXCLUSIVE = -1
 
 
-class MemoryLedger:
+class MemoryLedger(MemorySites):
     """The Ledger port on dictionaries. Threads may share its locks, and must not share documents.
 
     lock_seconds: how long ``lock_documents`` waits.
@@ -32,12 +33,11 @@ class MemoryLedger:
     """
 
     def __init__(self, *, lock_seconds: float = 300.0) -> None:
+        super().__init__()
         self._lock_seconds = lock_seconds
         self.audits: list[tuple[str | None, dict[str, int], int]] = []
-        self._documents: dict[UUID, DocumentRecord] = {}
         self._sections: dict[UUID, dict[UUID, SectionRecord]] = {}
         self._chunks: dict[UUID, dict[UUID, ChunkRecord]] = {}
-        self._tombstones: dict[UUID, Tombstone] = {}
         self._missed_by: dict[UUID, set[str]] = {}
         self._runs: dict[str, RunRecord] = {}
         # In the order of writing: a repeated event moves to the end.
@@ -143,6 +143,7 @@ class MemoryLedger:
         self._sections[record.document_id] = by_id
         self._chunks[record.document_id] = {chunk.point_id: chunk for chunk in chunks}
         self._tombstones.pop(record.document_id, None)
+        self._aliases.pop(record.document_id, None)
         self.settle([record.document_id])
 
     def update_document(self, record: DocumentRecord, event: RunDocument) -> None:
@@ -158,6 +159,7 @@ class MemoryLedger:
         self._chunks.pop(key, None)
         self._missed_by.pop(key, None)
         self._tombstones[key] = tombstone
+        self._aliases = {k: a for k, a in self._aliases.items() if a.document_id != key}
         self.settle([key])
         self.record_events([event])
 
@@ -174,6 +176,7 @@ class MemoryLedger:
                 validators=touch.validators,
                 fetch_fingerprint=touch.fetch_fingerprint,
                 fetched_raw_hash=touch.fetched_raw_hash,
+                suspect=touch.suspect,
                 last_seen=seen_at,
                 last_run_id=run_id,
                 missing_since=None,

@@ -28,6 +28,8 @@ class MemorySource:
     documents: text or bytes by canonical URI.
     media_types: by URI, where it is not ``media_type``.
     failing, gone, excluded: URIs with the detail to tell; they come before ``documents``.
+    moved, aliases: URIs with the URI of the document that they lead to; they come before ``documents`` too.
+    state: what the end of a complete crawl says of it.
     away: the problem with the source as a whole; nothing is listed then.
     incomplete: a problem that cuts the listing off after the documents.
     with_etags: without, the source has no validators and hands over all bytes every time.
@@ -41,6 +43,9 @@ class MemorySource:
     failing: dict[str, str] = field(default_factory=dict)
     gone: dict[str, str] = field(default_factory=dict)
     excluded: dict[str, str] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    state: str = ""
     away: str = ""
     incomplete: str = ""
     authoritative: bool = True
@@ -68,7 +73,12 @@ class MemorySource:
         problem = self.incomplete
         if limit is not None and count >= limit:
             problem = f"It was limited to {limit:,} documents."
-        yield CrawlEnd(complete=not problem, authoritative=self.authoritative, problem=problem)
+        yield CrawlEnd(
+            complete=not problem,
+            authoritative=self.authoritative,
+            problem=problem,
+            state=self.state,
+        )
 
     def _told(self) -> dict[str, CrawlItem]:
         outcomes: list[tuple[Outcome, Mapping[str, str]]] = [
@@ -76,10 +86,15 @@ class MemorySource:
             (Outcome.EXCLUDED, self.excluded),
             (Outcome.FAILED, self.failing),
         ]
+        leading = [(Outcome.MOVED, self.moved), (Outcome.ALIAS, self.aliases)]
         return {
             uri: CrawlItem(SourceItem(uri), outcome, detail=detail)
             for outcome, items in outcomes
             for uri, detail in items.items()
+        } | {
+            uri: CrawlItem(SourceItem(uri), outcome, target=target)
+            for outcome, found in leading
+            for uri, target in found.items()
         }
 
     def _item(self, uri: str, content: bytes, known: Known) -> CrawlItem:
@@ -103,7 +118,7 @@ class MemoryKnown:
         """Take over what an item says, as a run that applies it would."""
         if found.raw is not None:
             self._held[found.raw.uri] = found.raw
-        elif found.outcome in {Outcome.GONE, Outcome.EXCLUDED}:
+        elif found.outcome in {Outcome.GONE, Outcome.EXCLUDED, Outcome.MOVED, Outcome.ALIAS}:
             self._held.pop(found.item.uri, None)
 
     def validators(self, uri: str) -> Validators | None:
@@ -116,3 +131,6 @@ class MemoryKnown:
     def content(self, uri: str) -> tuple[bytes, str] | None:
         held = self._held.get(uri)
         return (held.content, held.media_type) if held else None
+
+    def state(self) -> str:
+        return ""

@@ -14,6 +14,7 @@ from tidemark.adapters import ledger_statements as sql
 from tidemark.adapters import ledger_tables as tables
 from tidemark.adapters.ledger_tables import BY_URI, document, run_document
 from tidemark.adapters.postgres_engine import Database
+from tidemark.adapters.postgres_ledger_sites import PostgresSites
 from tidemark.adapters.postgres_lock import document_locks, source_lock
 from tidemark.domain.records import (
     ChunkRecord,
@@ -33,7 +34,7 @@ BATCH = 2000
 T = TypeVar("T")
 
 
-class PostgresLedger:
+class PostgresLedger(PostgresSites):
     """The Ledger port on Postgres, for a database that `tidemark migrate` has prepared.
 
     target: the database's URL, or an engine of it. Nothing is opened before the first call, and a
@@ -142,6 +143,7 @@ class PostgresLedger:
             sql.remove(connection, sql.DELETE_SECTIONS, gone)
             sql.remove(connection, sql.DELETE_TOMBSTONES, [key])
             sql.remove(connection, sql.DELETE_IN_FLIGHT, [key])
+            sql.remove(connection, sql.DELETE_ALIASES, [key])
 
     def update_document(self, record: DocumentRecord, event: RunDocument) -> None:
         with self._database.transaction() as connection:
@@ -167,6 +169,7 @@ class PostgresLedger:
                     "new_validators": [rows.validators_json(touch.validators) for touch in batch],
                     "new_fingerprint": [touch.fetch_fingerprint for touch in batch],
                     "new_raw_hash": [touch.fetched_raw_hash for touch in batch],
+                    "new_suspect": [rows.suspect_json(touch.suspect) for touch in batch],
                 }
                 connection.execute(sql.TOUCH, {**values, "seen_at": seen_at, "run": run_id})
 

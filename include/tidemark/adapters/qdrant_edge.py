@@ -118,6 +118,10 @@ class QdrantEdgeIndex:
         with self._points(generation) as collection:
             return collection.get(ids)
 
+    def get_vectors(self, generation: int, ids: Sequence[UUID]) -> dict[UUID, tuple[float, ...]]:
+        with self._points(generation) as collection:
+            return collection.vectors(ids)
+
     def get_sections(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
         with self._sections(generation) as collection:
             return collection.get(ids)

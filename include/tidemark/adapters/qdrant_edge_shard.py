@@ -139,6 +139,14 @@ class EdgeCollection:
             )
             return [StoredPoint(UUID(str(record.id)), record.payload or {}) for record in records]
 
+    def vectors(self, ids: Sequence[UUID]) -> dict[UUID, tuple[float, ...]]:
+        """The dense vectors of those that exist."""
+        with _translated(f"reading {self._path}"):
+            records = self._shard.retrieve(
+                list(dict.fromkeys(ids)), with_payload=False, with_vector=[DENSE]
+            )
+        return {UUID(str(record.id)): _dense(record.vector) for record in records}
+
     def page(
         self, where: Where | None, offset: UUID | None
     ) -> tuple[list[StoredPoint], UUID | None]:
@@ -254,3 +262,12 @@ def _filter(where: Where | None) -> Filter | None:
             for key, value in where.items()
         ]
     )
+
+
+def _dense(stored: object) -> tuple[float, ...]:
+    vector = stored.get(DENSE) if isinstance(stored, dict) else None
+    if not isinstance(vector, list):
+        raise PermanentError(
+            "A point has no dense vector.", "Build the index again in a new home (tidemark index)."
+        )
+    return tuple(float(x) for x in vector)

@@ -155,3 +155,13 @@ def _refused(doing: str, server: str, error: "Exception") -> TransientError | Pe
         413: "Allow larger requests on the server (max_request_size_mb) or make sections smaller.",
     }
     return PermanentError(message, cures.get(status, ""))
+
+
+def dense(record: "models.Record") -> tuple[float, ...]:
+    """The dense vector of a retrieved point. Raises ``PermanentError`` when it has none."""
+    vector = record.vector.get(DENSE) if isinstance(record.vector, dict) else None
+    if not isinstance(vector, list):
+        raise PermanentError(
+            f"The point {record.id} has no dense vector.", "Run `tidemark index` with --force."
+        )
+    return tuple(float(x) for x in vector if isinstance(x, (int, float)))

@@ -164,6 +164,17 @@ class QdrantServerIndex:
     def get_points(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
         return self._get(self._layout.points(generation), ids)
 
+    def get_vectors(self, generation: int, ids: Sequence[UUID]) -> dict[UUID, tuple[float, ...]]:
+        name = self._layout.points(generation)
+        found: dict[UUID, tuple[float, ...]] = {}
+        for page in pages(list(dict.fromkeys(ids))):
+            with self._asking(f"reading {name}") as client:
+                records = client.retrieve(
+                    name, [str(i) for i in page], with_payload=False, with_vectors=[DENSE]
+                )
+            found |= {UUID(str(record.id)): ask.dense(record) for record in records}
+        return found
+
     def get_sections(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
         return self._get(self._layout.sections(generation), ids)
 

@@ -11,13 +11,14 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from tidemark.adhoc import adhoc_files, adhoc_website
 from tidemark.cli import render
 from tidemark.cli.output import Output
 from tidemark.cli.progress import Bar
 from tidemark.declarations import SourceDeclaration
 from tidemark.domain.errors import ConfigurationError, SourceBusyError, TidemarkError
 from tidemark.settings import Settings
-from tidemark.wiring import Workshop, adhoc_files, adhoc_website
+from tidemark.wiring import Workshop
 
 app = typer.Typer(
     name="tidemark",
@@ -114,6 +115,17 @@ def index(
     limit: Annotated[
         int | None, typer.Option(min=1, help="Look at so many documents; deletes nothing.")
     ] = None,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Apply it however much changes at once.")
+    ] = False,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept",
+            help="A URI whose doubtful new version is to be believed, or all; repeatable.",
+            callback=_text,
+        ),
+    ] = None,
     note: Annotated[str, typer.Option(help="Kept with the run.", callback=_text)] = "",
     as_json: Json = False,
 ) -> None:
@@ -129,7 +141,14 @@ def index(
                 with Bar(output.console, declared.name, quiet=as_json) as bar:
                     tools = shop.tools(declared, bar)
                     run_id = new_run_id(declared.name, tools)
-                    job = shop.job(declared, run_id, force=force, limit=limit)
+                    job = shop.job(
+                        declared,
+                        run_id,
+                        force=force,
+                        limit=limit,
+                        approved=approve,
+                        accept=["*" if uri == "all" else uri for uri in accept or []],
+                    )
                     summary = (
                         plan_source(job, tools)[0]
                         if dry_run

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tidemark.adhoc import adhoc_files, read_file
 from tidemark.domain.errors import ConfigurationError, DocumentError
 from tidemark.domain.identity import document_id
 from tidemark.domain.model import (
@@ -21,7 +22,7 @@ from tidemark.domain.profile import Profile, ProfileChoice
 from tidemark.stages.chunk import chunk_document
 from tidemark.stages.chunking.choose import choose_profile
 from tidemark.stages.payloads import with_fragment
-from tidemark.wiring import Workshop, adhoc_files, read_file
+from tidemark.wiring import Workshop
 
 SOURCE = "chunk"
 """The name under which documents outside any source get their ids."""
@@ -186,3 +187,6 @@ class _Nothing:
 
     def content(self, uri: str) -> tuple[bytes, str] | None:
         return None
+
+    def state(self) -> str:
+        return ""

@@ -17,6 +17,7 @@ from tidemark.stages.report import totals
 from tidemark.stages.search import SearchResult
 
 ITEMS = 40
+ALIASES = 10
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -29,6 +30,14 @@ def summary(run: RunSummary) -> RenderableType:
         seconds = ", ".join(f"{stage} {s:.1f}" for stage, s in run.seconds.items() if s >= 0.05)
         parts.append(Text(f"  seconds: {seconds}", style="dim"))
     parts += [Text(safe(f"  ! {line}"), style="yellow") for line in run.attention]
+    if run.held:
+        parts.append(
+            Text(
+                f"  see what it is: `tidemark plan {run.source}`; apply it all the same: "
+                f"`tidemark index {run.source} --approve`",
+                style="yellow",
+            )
+        )
     if run.findings:
         parts.append(Text(f"  audit: {totals(run.findings)}", style="red"))
     return Group(*parts)
@@ -47,6 +56,10 @@ def plan(source: str, planned: PlanSummary, items: Sequence[Mapping[str, Any]]) 
         parts.append(
             Text(safe(f"  incomplete, so nothing is deleted: {planned.problem}"), style="yellow")
         )
+    parts += [
+        Text(safe(f"  ! a person must approve: {breach.sentence()}"), style="yellow")
+        for breach in planned.breaches
+    ]
     table = _table("action", "reason", "document", "detail")
     shown = [item for item in items if item["reason"] != "unchanged"]
     for item in shown[:ITEMS]:
@@ -101,13 +114,16 @@ def status(found: Mapping[str, Any]) -> RenderableType:
         f"Index {index['name']}: {index['points']} points, "
         f"generation {index['live_generation'] or '-'} is live."
     )
-    table = _table("source", "documents", "chunks", "quarantined", "last run", "result")
+    table = _table("source", "documents", "chunks", "quarantined", "doubted", "last run", "result")
     for row in found["sources"]:
         run = row["last_run"]
         name = row["source"] if row["declared"] else f"{row['source']} (not declared)"
         when = run["started_at"][:16].replace("T", " ") if run else "never"
         result = _run_result(run) if run else ""
-        _row(table, name, row["documents"], row["chunks"], row["quarantined"], when, result)
+        _row(
+            table, name, row["documents"], row["chunks"], row["quarantined"], row["suspects"],
+            when, result,
+        )  # fmt: skip
     notes = [Text(safe(error), style="red") for error in found["errors"].values()]
     if index["waiting_for"]:
         names = ", ".join(index["waiting_for"])
@@ -145,9 +161,15 @@ def _explanation(found: Explanation) -> RenderableType:
             table, event.run_id, event.action, event.reason, event.chunks_added,
             event.chunks_kept, event.chunks_removed, event.detail,
         )  # fmt: skip
-    return Panel(
-        Group(Text(safe(found.sentence())), table), title=Text(safe(title)), title_align="left"
-    )
+    lines = [Text(safe(found.sentence()))]
+    others = [a for a in found.aliases if a.uri != found.asked]
+    lines += [
+        Text(safe(f"  also at {alias.uri} ({alias.kind.value})"), style="dim")
+        for alias in others[:ALIASES]
+    ]
+    if len(others) > ALIASES:
+        lines.append(Text(f"  … and {len(others) - ALIASES} more; --json lists all", style="dim"))
+    return Panel(Group(*lines, table), title=Text(safe(title)), title_align="left")
 
 
 def chunks(document: Mapping[str, Any]) -> RenderableType:

@@ -48,6 +48,7 @@ def _source(shop: Workshop, name: str) -> dict[str, Any]:
         "documents": documents,
         "chunks": chunks,
         "quarantined": shop.ledger.count_quarantined(name),
+        "suspects": shop.ledger.count_suspects(name),
         "last_run": _run(runs[0]) if runs else None,
     }
 

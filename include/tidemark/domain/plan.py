@@ -16,32 +16,50 @@
     bytes          same model, another generation; or repaired     update    repair
     bytes          everything equal, but a write was cut short     update    repair
     bytes          everything equal                                keep      unchanged
+    bytes          no row, the same bytes stood at a URI now gone  add       moved
+    bytes          no row, another document has the same text      skip      duplicate (a) (c)
+    bytes          not to be believed, no row                      skip      its Suspicion (a)
+    bytes          not to be believed, a row                       keep      its Suspicion (b)
+    moved, alias   a row; what it leads to is listed               remove    moved, alias (c)
+    moved, alias   no row; what it leads to is listed              skip      moved, alias (a) (c)
+    moved, alias   what it leads to is not listed                  keep      unreachable (b)
     gone           a row                                           remove    gone
     gone           no row                                          skip      gone (a)
     excluded       a row                                           remove    excluded
     excluded       no row                                          skip      excluded (a)
     failed         a row, never lost                               keep      unreachable (b)
-    failed         no row                                          skip      unreachable
+    failed         no row                                          skip      unreachable (a)
     absent         listing incomplete                              keep      unlisted (b)
-    absent         complete and authoritative                      remove    gone
+    absent         complete and authoritative                      remove    gone, moved (c)
     absent         complete, not reached for too many runs         remove    gone
     absent         complete, not reached                           miss      missing (b)
 
 (a) removed all the same when a write of it was cut short: its first points may be there.
 
 (b) update for repair or model, from the stored snapshot of the live version, when that version is not in
-    the generation to be written: what cannot be fetched now must not get lost with the old generation.
+    the generation to be written, or a newer write of it was cut short: what cannot be fetched now must not
+    get lost with the old generation.
+
+(c) remembered as another address of the document it leads to.
+
+A page that shrank is believed once it is met so, with the same text, in ``gone_after`` runs after the first.
 
 "bytes" are those just fetched or, where the source answered "not modified", those fetched last time.
 Whether cleaned content really changed is known only after partitioning: an update may end at that gate.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
 
+from tidemark.domain.inspection import Suspicion
 from tidemark.domain.model import Fingerprints, Observation, Outcome
 from tidemark.domain.records import DocumentRecord, DocumentStatus, Tombstone
+
+SHRUNK_BELOW = 0.4
+"""A page that keeps less than this share of its text has lost most of it."""
+SHRUNK_FROM = 400
+"""Characters. Of a shorter page a small edit is a large share."""
 
 
 class Action(StrEnum):
@@ -85,6 +103,25 @@ class Reason(StrEnum):
     """Left for a later run because this one was limited."""
     SUPERSEDED = "superseded"
     """A later run has already indexed a version fetched after this one."""
+    MOVED = "moved"
+    """The same document at another address; its vectors go with it."""
+    ALIAS = "alias"
+    """Another address of a document that is kept once."""
+    DUPLICATE = "duplicate"
+    """A page with the same text as a document that is kept once."""
+    SOFT_404 = "soft_404"
+    LOGIN_WALL = "login_wall"
+    CONSENT_WALL = "consent_wall"
+    PARKED = "parked"
+    NEEDS_JAVASCRIPT = "needs_javascript"
+    SHRUNK = "shrunk"
+    REPEATED_TEXT = "repeated_text"
+
+
+SUSPECTED = frozenset(Reason(suspicion.value) for suspicion in Suspicion)
+"""Reasons for which a version is not believed."""
+ELSEWHERE = frozenset({Reason.MOVED, Reason.ALIAS, Reason.DUPLICATE})
+"""Reasons for which an address has no document of its own."""
 
 
 WORK = frozenset({Action.ADD, Action.UPDATE, Action.RESTORE})
@@ -92,12 +129,34 @@ WORK = frozenset({Action.ADD, Action.UPDATE, Action.RESTORE})
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a healthy document looks like now: the fingerprints, and the generation it belongs to."""
+    """What a healthy document looks like now: the fingerprints, and the generation it belongs to.
+
+    accept: URIs whose newer version is to be believed; "*" for all.
+    """
 
     fingerprints: Fingerprints
     generation: int
     gone_after: int
     force: bool = False
+    accept: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the rest of a listing says of one of its items.
+
+    duplicate_of: the URI of the document that has the same text.
+    repeated: how many documents have changed to this item's text, when they are suspiciously many, else 0.
+    origin: the document, or the removed one, that had exactly these bytes; ``moved_from`` its URI when it is
+        going.
+    target_here: what a MOVED or ALIAS item leads to is listed, with content.
+    """
+
+    duplicate_of: str = ""
+    repeated: int = 0
+    origin: UUID | None = None
+    moved_from: str = ""
+    target_here: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +165,8 @@ class Decision:
 
     raw_hash: of the bytes to process.
     snapshot: they are those of the live version; what is known of newer bytes stays as it is.
+    origin: a document whose vectors serve for equal texts of this one.
+    target: of an address without a document of its own, the URI of the document it leads to.
     """
 
     document_id: UUID
@@ -115,6 +176,8 @@ class Decision:
     raw_hash: str | None = None
     detail: str = ""
     snapshot: bool = False
+    origin: UUID | None = None
+    target: str = ""
 
     @property
     def is_work(self) -> bool:
@@ -129,36 +192,122 @@ def decide(
     target: Target,
     *,
     in_flight: bool = False,
+    around: Surroundings = Surroundings(),
 ) -> Decision:
     """Decide what an observed item needs (see the table above)."""
-
-    def decision(action: Action, reason: Reason, raw_hash: str | None = None) -> Decision:
-        return Decision(document, observed.uri, action, reason, raw_hash, observed.detail)
-
+    decision = Decision(
+        document, observed.uri, Action.KEEP, Reason.UNCHANGED, detail=observed.detail
+    )
+    # Where there is no row a write may have been cut short all the same: its points must go.
+    without = Action.REMOVE if record or in_flight else Action.SKIP
     if observed.outcome in _REMOVALS:
-        removal = Action.REMOVE if record or in_flight else Action.SKIP
-        return decision(removal, _REMOVALS[observed.outcome])
-    if observed.outcome is Outcome.FAILED:
+        return replace(decision, action=without, reason=_REMOVALS[observed.outcome])
+    if observed.outcome in _LEADING and around.target_here:
+        reason = _LEADING[observed.outcome]
+        return replace(decision, action=without, reason=reason, target=observed.target)
+    if observed.outcome not in _WITH_BYTES:
         if record is None:
-            return decision(Action.SKIP, Reason.UNREACHABLE)
-        return restore_snapshot(record, target) or decision(Action.KEEP, Reason.UNREACHABLE)
+            return replace(decision, action=without, reason=Reason.UNREACHABLE)
+        kept = replace(decision, reason=Reason.UNREACHABLE)
+        return restore_snapshot(record, target, in_flight=in_flight) or kept
+    doubt = suspicion_of(observed, record, target, around)
+    if doubt is not None:
+        doubted = replace(decision, reason=doubt[0], detail=doubt[1])
+        if record is None:
+            return replace(doubted, action=without)
+        return restore_snapshot(record, target, in_flight=in_flight) or doubted
     if record is None:
-        if tombstone is not None:
-            return decision(Action.RESTORE, Reason.RESTORED, observed.raw_hash)
-        return decision(Action.ADD, Reason.NEW, observed.raw_hash)
+        return _new(replace(decision, action=without), observed, tombstone, around)
+    return _known(decision, observed, record, target, in_flight=in_flight)
 
+
+def _new(
+    decision: Decision,
+    observed: Observation,
+    tombstone: Tombstone | None,
+    around: Surroundings,
+) -> Decision:
+    """A document without a row: a duplicate, new, back again, or known from another address."""
+    if around.duplicate_of:
+        detail = f"has the same text as {around.duplicate_of}"
+        return replace(decision, reason=Reason.DUPLICATE, detail=detail, target=around.duplicate_of)
+    added = replace(
+        decision,
+        action=Action.ADD,
+        reason=Reason.NEW,
+        raw_hash=observed.raw_hash,
+        origin=around.origin,
+    )
+    if tombstone is not None:
+        origin = around.origin or tombstone.document_id
+        return replace(added, action=Action.RESTORE, reason=Reason.RESTORED, origin=origin)
+    if around.moved_from:
+        return replace(added, reason=Reason.MOVED, detail=f"from {around.moved_from}")
+    return added
+
+
+def _known(
+    decision: Decision,
+    observed: Observation,
+    record: DocumentRecord,
+    target: Target,
+    *,
+    in_flight: bool,
+) -> Decision:
+    """A document with a row, whose bytes are known and believed."""
     modified = observed.outcome is Outcome.FETCHED
     raw_hash = observed.raw_hash if modified else record.fetched_raw_hash
     reason = _work_reason(record, raw_hash, target, in_flight=in_flight)
     if reason is Reason.UNCHANGED and modified and _retyped(record, observed):
         reason = Reason.CONTENT
     if reason is Reason.QUARANTINED:
-        return restore_snapshot(record, target) or decision(Action.KEEP, reason)
+        return restore_snapshot(record, target) or replace(decision, reason=reason)
     if reason is Reason.UNCHANGED:
-        return decision(Action.KEEP, reason)
-    return decision(Action.ADD if reason is Reason.NEW else Action.UPDATE, reason, raw_hash)
+        return decision
+    action = Action.ADD if reason is Reason.NEW else Action.UPDATE
+    return replace(decision, action=action, reason=reason, raw_hash=raw_hash)
 
 
+def suspicion_of(
+    observed: Observation, record: DocumentRecord | None, target: Target, around: Surroundings
+) -> tuple[Reason, str] | None:
+    """Why the fetched version is not to be believed, with the evidence; None when it is.
+
+    What is live already is not doubted again.
+    """
+    if observed.outcome is not Outcome.FETCHED or target.accept & {"*", observed.uri}:
+        return None
+    if record is not None and record.raw_hash in (None, observed.raw_hash):
+        return _told(observed) if record.raw_hash is None else None
+    if around.repeated:
+        detail = f"{around.repeated} addresses suddenly show one text"
+        return Reason.REPEATED_TEXT, detail
+    return _told(observed) or (_shrinkage(observed, record, target) if record else None)
+
+
+def _told(observed: Observation) -> tuple[Reason, str] | None:
+    return (Reason(observed.suspicion.value), observed.detail) if observed.suspicion else None
+
+
+def _shrinkage(
+    observed: Observation, record: DocumentRecord, target: Target
+) -> tuple[Reason, str] | None:
+    before, now = record.text_length, observed.text_length
+    if before is None or now is None or before < SHRUNK_FROM or now >= SHRUNK_BELOW * before:
+        return None
+    suspect = record.suspect
+    if (
+        suspect is not None
+        and suspect.reason == Suspicion.SHRUNK.value
+        and suspect.text_hash == observed.text_hash
+        and suspect.runs >= target.gone_after
+    ):
+        return None
+    return Reason.SHRUNK, f"its text shrank from {before:,} to {now:,} characters"
+
+
+_LEADING = {Outcome.MOVED: Reason.MOVED, Outcome.ALIAS: Reason.ALIAS}
+_WITH_BYTES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
 _REMOVALS = {Outcome.GONE: Reason.GONE, Outcome.EXCLUDED: Reason.EXCLUDED}
 
 
@@ -167,11 +316,13 @@ def _retyped(record: DocumentRecord, observed: Observation) -> bool:
     return bool(observed.media_type) and observed.media_type != record.media_type
 
 
-def restore_snapshot(record: DocumentRecord, target: Target) -> Decision | None:
-    """Bring the live version into the generation to be written, when it is not in it."""
+def restore_snapshot(
+    record: DocumentRecord, target: Target, *, in_flight: bool = False
+) -> Decision | None:
+    """Bring the live version into the generation to be written, when it is not in it, or not whole."""
     if record.raw_hash is None or record.fingerprints is None:
         return None
-    if record.generation == target.generation:
+    if record.generation == target.generation and not in_flight:
         return None
     same_model = record.fingerprints.embed == target.fingerprints.embed
     return Decision(
@@ -233,11 +384,20 @@ def _changed(
 
 
 def decide_absent(
-    record: DocumentRecord, *, complete: bool, authoritative: bool, target: Target
+    record: DocumentRecord,
+    *,
+    complete: bool,
+    authoritative: bool,
+    target: Target,
+    moved_to: str = "",
 ) -> Decision:
-    """Decide what a remembered document needs that the listing does not name."""
+    """Decide what a remembered document needs that the listing does not name.
+
+    moved_to: a URI of the listing at which the same bytes have come up.
+    """
     if complete and (authoritative or record.missing_runs + 1 >= target.gone_after):
-        return Decision(record.document_id, record.uri, Action.REMOVE, Reason.GONE)
+        reason = Reason.MOVED if moved_to else Reason.GONE
+        return Decision(record.document_id, record.uri, Action.REMOVE, reason, target=moved_to)
     restored = restore_snapshot(record, target)
     if restored is not None:
         return restored

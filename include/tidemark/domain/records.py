@@ -35,6 +35,23 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspect:
+    """A newer version that was not believed; what was live before still is.
+
+    reason: a ``Suspicion``'s value.
+    text_hash: of its text, to tell whether it is the same one run after run.
+    runs: how many runs in a row have met it, the last of them ``run_id``.
+    """
+
+    reason: str
+    detail: str
+    text_hash: str
+    since: datetime
+    runs: int
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentRecord:
     """One row of the ledger's ``document`` table.
 
@@ -43,6 +60,10 @@ class DocumentRecord:
     fetched_at: when the indexed version was fetched (UTC).
     missing_since, missing_runs: since when, and for how many complete crawls, it was not reached.
     reason: why it was last written.
+    text_hash, text_length: of the live version's main text as its inspection measured it, None when it was
+        not inspected.
+    modified_at, link: of the live version (``RawDocument``).
+    suspect: the newer version that is not believed, None when there is none.
     """
 
     document_id: UUID
@@ -70,6 +91,11 @@ class DocumentRecord:
     missing_runs: int = 0
     last_run_id: str = ""
     failure: Failure | None = None
+    text_hash: str | None = None
+    text_length: int | None = None
+    modified_at: datetime | None = None
+    link: str = ""
+    suspect: Suspect | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +127,63 @@ class Touch:
     validators: Validators
     fetch_fingerprint: str
     fetched_raw_hash: str
+    suspect: Suspect | None = None
+
+
+class AliasKind(StrEnum):
+    """Why another address shows a document."""
+
+    ALIAS = "alias"
+    """It redirects there, or names it as canonical."""
+    DUPLICATE = "duplicate"
+    """Its page has the same text."""
+    MOVED = "moved"
+    """The document stood there before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Another address of a document.
+
+    validators, raw_hash, media_type, charset, text_hash, text_length, fetched_at: of a DUPLICATE's own bytes,
+        so that it is not fetched again while unchanged, and can stand for itself once the other is gone.
+    """
+
+    source: str
+    uri: str
+    document_id: UUID
+    kind: AliasKind
+    seen_at: datetime
+    validators: Validators = Validators()
+    raw_hash: str | None = None
+    media_type: str = ""
+    charset: str | None = None
+    text_hash: str | None = None
+    text_length: int | None = None
+    fetched_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """What is remembered of a source as a whole.
+
+    state: ``CrawlEnd.state`` of the last crawl that was applied whole.
+    furniture: digests of the blocks that are on most of its pages.
+    furniture_pages: how many pages that was learnt from.
+    """
+
+    source: str
+    state: str = ""
+    furniture: tuple[int, ...] = ()
+    furniture_pages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """The record of a removed document; its snapshot stays for as long as housekeeping lets it."""
+    """The record of a removed document.
+
+    Its snapshot, elements and vectors stay until ``expired``: should it come back, it does for nothing.
+    """
 
     document_id: UUID
     source: str
@@ -115,6 +193,7 @@ class Tombstone:
     removed_at: datetime
     reason: str
     run_id: str
+    expired: bool = False
 
 
 class RunStatus(StrEnum):

@@ -25,7 +25,10 @@ class ChunkCounts:
 CHANGING = ("add", "update", "metadata", "restore", "remove")
 """Actions that change the index."""
 
-TROUBLES = ("quarantined", "unreachable", "missing")
+TROUBLES = (
+    "quarantined", "unreachable", "missing", "soft_404", "login_wall", "consent_wall", "parked",
+    "needs_javascript", "shrunk", "repeated_text",
+)  # fmt: skip
 """Reasons for which an unchanged document is not simply well."""
 
 
@@ -39,6 +42,8 @@ class RunSummary:
     complete, problem: whether the listing was complete, and why not.
     findings: the audit's, by kind; empty when clean.
     attention: URIs with what is wrong with them, the first few.
+    guards: the guards that were passed, in words.
+    held: it was planned and not applied, because a person must approve it first.
     """
 
     source: str
@@ -54,6 +59,8 @@ class RunSummary:
     findings: dict[str, int] = field(default_factory=dict)
     attention: tuple[str, ...] = ()
     dry_run: bool = False
+    guards: tuple[str, ...] = ()
+    held: bool = False
 
     @property
     def changed(self) -> bool:
@@ -77,10 +84,14 @@ class RunSummary:
             "findings": self.findings,
             "attention": list(self.attention),
             "dry_run": self.dry_run,
+            "guards": list(self.guards),
+            "held": self.held,
         }
 
     def sentence(self) -> str:
         """One line for a log or a note."""
+        if self.held:
+            return f"{self.source}: not applied. {' '.join(self.guards)}"
         if self.status == "failed" and not self.documents:
             return f"{self.source}: failed. {self.problem}"
         if self.dry_run:

@@ -12,6 +12,8 @@ from typing import Any
 from airflow.sdk import Connection, get_current_context
 from airflow.sdk.exceptions import AirflowNotFoundException
 
+from tidemark.domain.credentials import Credentials
+from tidemark.domain.errors import ConfigurationError
 from tidemark.settings import Settings
 from tidemark.stages.job import Job, Tools
 from tidemark.wiring import Workshop
@@ -25,6 +27,8 @@ class RunContext:
 
     run_id: Tidemark's own, made of the source and Airflow's run id, safe as a folder's name.
     interval: set only for a backfill, [start, end).
+    approved: whoever started the run wants it applied however much changes.
+    accept: URIs whose doubtful new version is to be believed; "*" for all.
     """
 
     source: str
@@ -37,6 +41,8 @@ class RunContext:
     dry_run: bool
     note: str
     interval: tuple[datetime, datetime] | None
+    approved: bool = False
+    accept: tuple[str, ...] = ()
 
 
 def current_run(source: str) -> RunContext:
@@ -56,6 +62,8 @@ def current_run(source: str) -> RunContext:
         dry_run=bool(params.get("dry_run")),
         note=params.get("note") or "",
         interval=(dag_run.data_interval_start, dag_run.data_interval_end) if backfill else None,
+        approved=bool(params.get("approved")),
+        accept=tuple(params.get("accept") or ()),
     )
 
 
@@ -79,7 +87,29 @@ def workshop() -> Workshop:
         port = f":{qdrant.port}" if qdrant.port else ""
         found["qdrant_url"] = f"{qdrant.schema or 'http'}://{qdrant.host}{port}"
         found["qdrant_api_key"] = qdrant.password
-    return Workshop(Settings(**found) if found else settings)
+    return Workshop(Settings(**found) if found else settings, AirflowConnections())
+
+
+class AirflowConnections:
+    """Credentials of sources, from Airflow Connections (a ``CredentialStore``)."""
+
+    def get(self, name: str) -> Credentials:
+        """Raises ``ConfigurationError`` when there is none of this name."""
+        found = _connection(name)
+        if found is None:
+            raise ConfigurationError(
+                f"There is no connection {name!r}.", "Make it in Airflow: Admin > Connections."
+            )
+        return Credentials(
+            name,
+            found.conn_type or "",
+            found.login or "",
+            found.password or "",
+            found.host or "",
+            found.schema or "",
+            found.port,
+            found.extra_dejson,
+        )
 
 
 def _connection(conn_id: str) -> Connection | None:
@@ -93,7 +123,15 @@ def _connection(conn_id: str) -> Connection | None:
 def job_and_tools(shop: Workshop, run: RunContext) -> tuple[Job, Tools]:
     """What the stages of this run are given; a backfill takes its documents from the ledger."""
     declared = shop.declarations.source(run.source)
-    job = shop.job(declared, run.run_id, force=run.force, limit=run.limit)
+    job = shop.job(
+        declared,
+        run.run_id,
+        force=run.force,
+        limit=run.limit,
+        approved=run.approved,
+        accept=run.accept,
+        dry_run=run.dry_run,
+    )
     tools = shop.tools(declared, LogProgress(run.source))
     if run.interval is not None:
         from tidemark.stages.backfill import LedgerSource
@@ -101,7 +139,16 @@ def job_and_tools(shop: Workshop, run: RunContext) -> tuple[Job, Tools]:
         start, end = run.interval
         source = LedgerSource(tools.ledger, run.source, start, end, tools.source.fingerprint)
         tools = replace(tools, source=source)
+        job = replace(job, learn=False)
     return job, tools
+
+
+def job_and_site_tools(shop: Workshop, run: RunContext) -> tuple[Job, Tools]:
+    """As ``job_and_tools``, for what comes after the crawl: it knows what that has learnt of the site."""
+    from tidemark.stages.site import knowing_site
+
+    job, tools = job_and_tools(shop, run)
+    return job, knowing_site(job, tools)
 
 
 class LogProgress:

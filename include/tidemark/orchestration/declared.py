@@ -100,6 +100,19 @@ def _params() -> dict[str, Param]:
             title="Dry run",
             description="Crawl and plan, report what would be done, change nothing.",
         ),
+        "approved": Param(
+            default=False,
+            type="boolean",
+            title="Approved",
+            description="Apply the plan however much it changes, without asking.",
+        ),
+        "accept": Param(
+            [],
+            type=["null", "array"],
+            items={"type": "string"},
+            title="Accept",
+            description="Addresses whose doubtful new version is to be believed; * for all.",
+        ),
         "note": Param(
             "",
             type=["null", "string"],
@@ -122,13 +135,16 @@ removes what is gone, audits what it touched, and reports.
 |---|---|---|
 | crawl | lists and fetches only what changed | the source is away; nothing was deleted |
 | plan | decides for each document what to do, and why | the ledger is away |
+| approve | asks a person, when more than a guard allows would change | it was rejected, or \
+nobody answered: nothing was applied |
 | process | partitions, chunks, embeds and upserts one batch | its log names the cause; a retry goes on |
 | sweep | removes documents that are gone, notes those seen | the index or the ledger is away |
 | audit | compares the ledger with the index | run `tidemark audit {source.name} --repair` |
 | report | writes the summary, sets the notes, updates the asset | a task before it failed |
 
 **Trigger** with *force* to do everything again, *limit* to try a few documents, *dry run* to see the plan
-alone. A **backfill** processes again, from stored snapshots, the documents whose present version was first
+alone, *approved* to apply it without being asked, *accept* to believe new versions that are held back.
+A **backfill** processes again, from stored snapshots, the documents whose present version was first
 fetched in its interval; it fetches and deletes nothing. `tidemark explain URI` says why a document was, or
 was not, done again.
 """

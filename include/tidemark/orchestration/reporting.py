@@ -6,12 +6,14 @@ from typing import Any
 
 from tidemark.domain.records import RunStatus
 from tidemark.domain.summary import ChunkCounts, RunSummary
+from tidemark.orchestration.approval import breach_of
 from tidemark.orchestration.context import RunContext, current_run, job_and_tools, workshop
 from tidemark.orchestration.notes import note_run
 from tidemark.stages.crawl import CrawlSummary
 from tidemark.stages.plan import PlanSummary
 from tidemark.stages.process import BatchSummary
-from tidemark.stages.report import finish, planned_only, summarise
+from tidemark.stages.report import finish, held, planned_only, summarise
+from tidemark.stages.site import remember_state
 from tidemark.stages.sweep import SweepSummary
 
 
@@ -29,6 +31,8 @@ def report_run(source: str, context: Mapping[str, Any]) -> RunSummary:
         crawl, plan = CrawlSummary(**crawled), _plan(planned)
         if run.dry_run:
             summary = planned_only(job, crawl, plan)
+        elif "approve" in failed:
+            summary = held(job, crawl, plan)
         else:
             swept = _pull(ti, "sweep", None)
             summary = summarise(
@@ -40,7 +44,9 @@ def report_run(source: str, context: Mapping[str, Any]) -> RunSummary:
                 SweepSummary(**swept) if swept else SweepSummary(),
                 None,
             )
-    if failed:
+    if not failed and not run.dry_run and run.interval is None and crawled is not None:
+        remember_state(job, tools, crawled["state"])
+    if failed and not summary.held:
         summary = replace(
             summary,
             status=RunStatus.FAILED.value,
@@ -63,6 +69,7 @@ def _plan(planned: dict[str, Any]) -> PlanSummary:
         complete=planned["complete"],
         problem=planned["problem"],
         seconds=planned["seconds"],
+        breaches=tuple(breach_of(found) for found in planned["guards"]),
     )
 
 

@@ -49,7 +49,7 @@ def crawl(source: str) -> dict[str, Any]:
 @task
 def plan(source: str) -> list[str]:
     """Decide for each document what to do, and why; returns the keys of the batches of work."""
-    from tidemark.orchestration.context import current_run, job_and_tools, workshop
+    from tidemark.orchestration.context import current_run, job_and_site_tools, workshop
     from tidemark.stages.generation import ensure_generation, planned_generation
     from tidemark.stages.job import embed_fingerprint, target
     from tidemark.stages.plan import make_plan
@@ -57,7 +57,7 @@ def plan(source: str) -> list[str]:
 
     with _final_errors():
         run = current_run(source)
-        job, tools = job_and_tools(workshop(), run)
+        job, tools = job_and_site_tools(workshop(), run)
         if run.dry_run:
             generation = planned_generation(
                 tools.ledger,
@@ -79,6 +79,8 @@ def plan(source: str) -> list[str]:
         "Plan for %s: %s (reasons: %s)", source, totals(planned.actions), totals(planned.reasons)
     )
     log.info("Ahead: about %d chunks, %.0f s", planned.estimate.chunks, planned.estimate.seconds)
+    for breach in planned.breaches:
+        log.warning("%s", breach.sentence())
     ti = get_current_context()["ti"]
     ti.xcom_push("summary", {**planned.as_dict(), "seconds": planned.seconds})
     ti.xcom_push("generation", generation)
@@ -93,7 +95,7 @@ def _generation() -> int:
 @task(map_index_template="{{ batch_name }}")
 def process(source: str, batch: str) -> dict[str, Any]:
     """Partition, chunk, embed and upsert the documents of one batch."""
-    from tidemark.orchestration.context import current_run, job_and_tools, workshop
+    from tidemark.orchestration.context import current_run, job_and_site_tools, workshop
     from tidemark.orchestration.notes import note_task
     from tidemark.stages.job import target
     from tidemark.stages.process import process_batch
@@ -103,7 +105,7 @@ def process(source: str, batch: str) -> dict[str, Any]:
     context["batch_name"] = batch.rsplit("/", 1)[-1].removesuffix(".jsonl")  # type: ignore[typeddict-unknown-key]
     with _final_errors():
         run = current_run(source)
-        job, tools = job_and_tools(workshop(), run)
+        job, tools = job_and_site_tools(workshop(), run)
         with tools.ledger.lock(source, shared=True):
             done = process_batch(job, tools, target(job, tools, _generation()), batch)
     sentence = batch_sentence(done)
@@ -116,14 +118,14 @@ def process(source: str, batch: str) -> dict[str, Any]:
 @task(trigger_rule="none_failed")
 def sweep(source: str) -> dict[str, Any]:
     """Remove documents that are gone, with their points and sections; note those seen and missed."""
-    from tidemark.orchestration.context import current_run, job_and_tools, workshop
+    from tidemark.orchestration.context import current_run, job_and_site_tools, workshop
     from tidemark.stages import sweep as stage
 
     with _final_errors():
         run = current_run(source)
         if run.dry_run:
             raise AirflowSkipException("A dry run changes nothing.")
-        job, tools = job_and_tools(workshop(), run)
+        job, tools = job_and_site_tools(workshop(), run)
         with tools.ledger.lock(source, shared=True):
             swept = stage.sweep(job, tools, _generation())
     log.info("Swept %s: %s, %d points removed", source, swept.documents, swept.removed_chunks)
@@ -133,12 +135,12 @@ def sweep(source: str) -> dict[str, Any]:
 @task
 def audit(source: str) -> dict[str, Any]:
     """Compare the ledger with the index: what this run touched, and the source's counts."""
-    from tidemark.orchestration.context import current_run, job_and_tools, workshop
+    from tidemark.orchestration.context import current_run, job_and_site_tools, workshop
     from tidemark.stages.report import audit_run, totals
 
     with _final_errors():
         run = current_run(source)
-        job, tools = job_and_tools(workshop(), run)
+        job, tools = job_and_site_tools(workshop(), run)
         findings = audit_run(job, tools, _generation())
     log.info("Audited %d points of %s", findings.checked, source)
     if not findings.clean:

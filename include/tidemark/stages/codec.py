@@ -2,11 +2,12 @@
 
 import gzip
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from tidemark.domain.inspection import Suspicion
 from tidemark.domain.model import (
     CrawlEnd,
     Element,
@@ -32,7 +33,7 @@ def encode_observation(observed: Observation) -> str:
 
 
 def encode_end(end: CrawlEnd) -> str:
-    return _dump({"end": asdict(end)})
+    return _dump({"end": _fields(end)})
 
 
 def decode_listing_line(line: str) -> Observation | CrawlEnd:
@@ -43,8 +44,9 @@ def decode_listing_line(line: str) -> Observation | CrawlEnd:
 
 
 def encode_planned(planned: Planned) -> str:
-    decision = asdict(planned.decision)
+    decision = _fields(planned.decision)
     decision["document_id"] = str(planned.decision.document_id)
+    decision["origin"] = str(planned.decision.origin) if planned.decision.origin else None
     observed = _observation(planned.observed) if planned.observed else None
     return _dump({"decision": decision, "observed": observed})
 
@@ -61,6 +63,8 @@ def decode_planned(line: str) -> Planned:
             raw_hash=decision["raw_hash"],
             detail=decision["detail"],
             snapshot=decision["snapshot"],
+            origin=UUID(decision["origin"]) if decision["origin"] else None,
+            target=decision["target"],
         ),
         _to_observation(data["observed"]) if data["observed"] else None,
     )
@@ -100,15 +104,17 @@ def decode_elements(data: bytes) -> PartitionedDocument:
 
 
 def _observation(observed: Observation) -> dict[str, Any]:
-    data = asdict(observed)
-    data["validators"] = {k: v for k, v in data["validators"].items() if v is not None}
-    if observed.fetched_at:
-        data["fetched_at"] = observed.fetched_at.isoformat()
+    data = _fields(observed)
+    told = _fields(observed.validators) if observed.validators else {}
+    data["validators"] = {k: v for k, v in told.items() if v is not None}
+    for name in ("fetched_at", "modified_at"):
+        if data[name]:
+            data[name] = data[name].isoformat()
     return {key: value for key, value in data.items() if value not in (None, "", {})}
 
 
 def _to_observation(data: dict[str, Any]) -> Observation:
-    fetched_at = data.get("fetched_at")
+    suspicion = data.get("suspicion")
     return Observation(
         uri=data["uri"],
         outcome=Outcome(data["outcome"]),
@@ -116,10 +122,25 @@ def _to_observation(data: dict[str, Any]) -> Observation:
         raw_hash=data.get("raw_hash"),
         media_type=data.get("media_type"),
         charset=data.get("charset"),
-        fetched_at=datetime.fromisoformat(fetched_at) if fetched_at else None,
+        fetched_at=_time(data.get("fetched_at")),
         size=data.get("size"),
         detail=data.get("detail", ""),
+        target=data.get("target", ""),
+        modified_at=_time(data.get("modified_at")),
+        link=data.get("link", ""),
+        text_hash=data.get("text_hash"),
+        text_length=data.get("text_length"),
+        suspicion=Suspicion(suspicion) if suspicion else None,
     )
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    # dataclasses.asdict copies every leaf, which costs more than all the rest of the encoding.
+    return {name: getattr(value, name) for name in value.__slots__}
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
 
 
 def _dump(value: object) -> str:

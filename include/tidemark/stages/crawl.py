@@ -1,21 +1,27 @@
 """List and fetch: from a source to a stored listing whose bytes are in the artifact store."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
+from threading import Lock
 from time import perf_counter
+from typing import Any
 
 from tidemark.domain.errors import TransientError
 from tidemark.domain.hashing import digest
-from tidemark.domain.model import CrawlEnd, CrawlItem, Observation, Outcome, Validators
-from tidemark.ports import ArtifactStore, Ledger
+from tidemark.domain.inspection import Inspection
+from tidemark.domain.model import CrawlEnd, CrawlItem, Observation, Outcome, RawDocument, Validators
+from tidemark.ports import ArtifactStore
 from tidemark.stages.codec import decode_listing_line, encode_end, encode_observation
 from tidemark.stages.job import Job, Tools, listing_key, raw_key
+from tidemark.stages.scratch import Scratch
+from tidemark.stages.site import FurnitureSample, remember_furniture
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlSummary:
-    """outcomes: items by outcome. bytes: of the bodies fetched."""
+    """outcomes: items by outcome. bytes: of the bodies fetched. state: ``CrawlEnd.state``."""
 
     outcomes: dict[str, int]
     complete: bool
@@ -23,6 +29,7 @@ class CrawlSummary:
     problem: str
     bytes: int
     seconds: float
+    state: str = ""
 
 
 def crawl(job: Job, tools: Tools) -> CrawlSummary:
@@ -32,41 +39,59 @@ def crawl(job: Job, tools: Tools) -> CrawlSummary:
     """
     started = perf_counter()
     tools.progress.stage("crawl", None)
-    known = LedgerKnown(
-        tools.ledger, tools.artifacts, job.source, tools.source.fingerprint, job.force
-    )
     outcomes: Counter[str] = Counter()
     size = 0
     end = CrawlEnd(complete=False, authoritative=False, problem="The crawl ended without a result.")
-    with tools.artifacts.writer(listing_key(job.run_id)) as listing:
+    sample = FurnitureSample()
+    with (
+        LedgerKnown(tools, job) as known,
+        tools.artifacts.writer(listing_key(job.run_id)) as listing,
+    ):
         for value in tools.source.crawl(known, job.limit):
             if isinstance(value, CrawlEnd):
                 end = value
                 continue
-            observed = _store(value, tools.artifacts)
+            observed = _store(value, tools, known, sample)
             outcomes[observed.outcome.value] += 1
             size += observed.size or 0 if observed.outcome is Outcome.FETCHED else 0
             listing.line(encode_observation(observed))
             tools.progress.advance(detail=observed.uri)
         listing.line(encode_end(end))
+        indexed = known.count
     if not outcomes and not end.complete and end.problem:
         raise TransientError(
             f"The source {job.source!r} could not be crawled: {end.problem}",
             "Nothing was deleted; what is indexed stays as it is.",
         )
+    remember_furniture(job, tools, sample, indexed)
     return CrawlSummary(
-        dict(outcomes), end.complete, end.authoritative, end.problem, size, perf_counter() - started
+        dict(outcomes),
+        end.complete,
+        end.authoritative,
+        end.problem,
+        size,
+        perf_counter() - started,
+        end.state if end.complete else "",
     )
 
 
-def _store(found: CrawlItem, artifacts: ArtifactStore) -> Observation:
+def _store(
+    found: CrawlItem, tools: Tools, known: "LedgerKnown", sample: FurnitureSample
+) -> Observation:
     raw = found.raw
     if raw is None:
         return Observation(
-            found.item.uri, found.outcome, found.item.validators, detail=found.detail
+            found.item.uri,
+            found.outcome,
+            found.item.validators,
+            detail=found.detail,
+            target=found.target,
         )
     raw_hash = digest(raw.content)
-    artifacts.write(raw_key(raw_hash), raw.content)
+    tools.artifacts.write(raw_key(raw_hash), raw.content)
+    seen = _inspected(raw, raw_hash, tools, known)
+    if seen is not None and seen.suspicion is None:
+        sample.add(raw.uri, seen.blocks)
     return Observation(
         uri=raw.uri,
         outcome=found.outcome,
@@ -76,8 +101,22 @@ def _store(found: CrawlItem, artifacts: ArtifactStore) -> Observation:
         charset=raw.charset,
         fetched_at=raw.fetched_at,
         size=len(raw.content),
-        detail=found.detail,
+        detail=seen.detail if seen and seen.suspicion else found.detail,
+        modified_at=raw.modified_at,
+        link=raw.link,
+        text_hash=seen.text_hash if seen else None,
+        text_length=seen.text_length if seen else None,
+        suspicion=seen.suspicion if seen else None,
     )
+
+
+def _inspected(
+    raw: RawDocument, raw_hash: str, tools: Tools, known: "LedgerKnown"
+) -> Inspection | None:
+    """The look at a page, saved where the ledger has looked at these very bytes before."""
+    if tools.inspector is None:
+        return None
+    return known.inspected(raw.uri, raw_hash) or tools.inspector.inspect(raw)
 
 
 def read_listing(artifacts: ArtifactStore, run_id: str) -> Iterator[Observation | CrawlEnd]:
@@ -86,54 +125,129 @@ def read_listing(artifacts: ArtifactStore, run_id: str) -> Iterator[Observation 
         yield decode_listing_line(line)
 
 
-@dataclass(slots=True)
-class _Held:
-    validators: Validators
-    raw_hash: str
-    media_type: str
+_KNOWN = """
+CREATE TABLE known (
+    uri TEXT PRIMARY KEY, validators TEXT, raw_hash TEXT, media_type TEXT, document INTEGER,
+    indexed_raw_hash TEXT, text_hash TEXT, text_length INTEGER
+) WITHOUT ROWID
+"""
+_INSERT = "INSERT OR IGNORE INTO known VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_Row = tuple[str, str, str | None, str, int, str | None, str | None, int | None]
 
 
-@dataclass(slots=True)
 class LedgerKnown:
-    """What the ledger and the artifact store know of a source's last crawl.
+    """What the ledger and the artifact store know of a source's last crawl (a ``Known``).
 
     Nothing is offered as known when the fetch fingerprint changed or the run is forced, so that
-    everything is fetched again.
+    everything is fetched again. It is kept on disk for the time of the crawl; the crawl's own threads may
+    ask.
     """
 
-    ledger: Ledger
-    artifacts: ArtifactStore
-    source: str
-    fingerprint: str
-    force: bool = False
-    _documents: dict[str, _Held] | None = field(default=None, init=False)
+    def __init__(self, tools: Tools, job: Job) -> None:
+        self._tools = tools
+        self._source = job.source
+        self._fresh = job.force
+        self._scratch: Scratch | None = None
+        self._lock = Lock()
+
+    def __enter__(self) -> "LedgerKnown":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._scratch is not None:
+            self._scratch.close()
+
+    @property
+    def count(self) -> int:
+        """How many documents the source has."""
+        with self._lock:
+            found = self._table().database.execute("SELECT sum(document) FROM known").fetchone()
+        return int(found[0] or 0)
 
     def validators(self, uri: str) -> Validators | None:
-        held = self._held().get(uri)
-        return held.validators if held and held.validators else None
+        row = self._row("validators", uri)
+        stored = json.loads(row[0]) if row else {}
+        return Validators(**stored) if stored else None
 
     def uris(self) -> Iterator[str]:
-        return iter(self._held())
+        last = ""
+        while True:
+            with self._lock:
+                page = (
+                    self._table()
+                    .database.execute(
+                        "SELECT uri FROM known WHERE uri > ? AND document ORDER BY uri LIMIT 1000",
+                        (last,),
+                    )
+                    .fetchall()
+                )
+            if not page:
+                return
+            yield from (uri for (uri,) in page)
+            last = page[-1][0]
 
     def content(self, uri: str) -> tuple[bytes, str] | None:
-        held = self._held().get(uri)
-        if held is None:
+        row = self._row("raw_hash, media_type", uri)
+        if row is None or row[0] is None:
             return None
         try:
-            return self.artifacts.read(raw_key(held.raw_hash)), held.media_type
+            return self._tools.artifacts.read(raw_key(row[0])), row[1]
         except KeyError:
             return None
 
-    def _held(self) -> dict[str, _Held]:
-        if self._documents is None:
-            self._documents = {
-                record.uri: _Held(
-                    Validators()
-                    if self.force or record.fetch_fingerprint != self.fingerprint
-                    else record.validators,
-                    record.fetched_raw_hash,
-                    record.media_type,
-                )
-                for record in self.ledger.documents(self.source)
-            }
-        return self._documents
+    def state(self) -> str:
+        return "" if self._fresh else self._tools.ledger.source_state(self._source).state
+
+    def inspected(self, uri: str, raw_hash: str) -> Inspection | None:
+        """What was measured of the live version, if that has these bytes."""
+        row = self._row("indexed_raw_hash, text_hash, text_length", uri)
+        if row is None or row[0] != raw_hash or row[1] is None or self._fresh:
+            return None
+        return Inspection(row[1], row[2] or 0)
+
+    def _row(self, columns: str, uri: str) -> tuple[Any, ...] | None:
+        with self._lock:
+            found = self._table().database.execute(
+                f"SELECT {columns} FROM known WHERE uri = ?",  # noqa: S608 - columns of this module
+                (uri,),
+            )
+            row: tuple[Any, ...] | None = found.fetchone()
+        return row
+
+    def _table(self) -> Scratch:
+        if self._scratch is None:
+            self._scratch = Scratch(_KNOWN)
+            database = self._scratch.database
+            database.execute("BEGIN")
+            database.executemany(_INSERT, self._documents())
+            database.executemany(_INSERT, self._duplicates())
+            database.execute("COMMIT")
+        return self._scratch
+
+    def _documents(self) -> Iterator[_Row]:
+        fingerprint = self._tools.source.fingerprint
+        for record in self._tools.ledger.documents(self._source):
+            told = not self._fresh and record.fetch_fingerprint == fingerprint
+            yield (
+                record.uri,
+                _encoded(record.validators if told else Validators()),
+                record.fetched_raw_hash,
+                record.media_type,
+                1,
+                record.raw_hash,
+                record.text_hash,
+                record.text_length,
+            )
+
+    def _duplicates(self) -> Iterator[_Row]:
+        for alias in self._tools.ledger.aliases(self._source):
+            if alias.raw_hash is not None:
+                validators = _encoded(Validators() if self._fresh else alias.validators)
+                yield (
+                    alias.uri, validators, alias.raw_hash, alias.media_type, 0,
+                    alias.raw_hash, alias.text_hash, alias.text_length,
+                )  # fmt: skip
+
+
+def _encoded(validators: Validators) -> str:
+    return json.dumps({k: v for k, v in asdict(validators).items() if v is not None})

@@ -1,24 +1,49 @@
 """Explain: what is indexed of a URI, and why it was or was not done again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from tidemark.domain.hashing import Canonical
-from tidemark.domain.records import DocumentRecord, RunDocument, Tombstone
+from tidemark.domain.records import Alias, AliasKind, DocumentRecord, RunDocument, Tombstone
 from tidemark.ports import Ledger
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """document or tombstone: what the ledger has. events: what runs did to it, latest first."""
+    """document or tombstone: what the ledger has. events: what runs did to it, latest first.
+
+    asked: the URI, where the document is known by another one. aliases: its other addresses.
+    """
 
     document: DocumentRecord | None
     tombstone: Tombstone | None
     events: Sequence[RunDocument]
+    asked: str = ""
+    aliases: Sequence[Alias] = ()
 
     def sentence(self) -> str:
         """The state in words."""
+        return f"{self._elsewhere()}{self._state()}{self._doubt()}"
+
+    def _elsewhere(self) -> str:
+        if not self.asked or self.document is None:
+            return ""
+        kind = next((a.kind for a in self.aliases if a.uri == self.asked), AliasKind.ALIAS)
+        return f"{_ELSEWHERE[kind]} {self.document.uri}. "
+
+    def _doubt(self) -> str:
+        suspect = self.document.suspect if self.document else None
+        if suspect is None:
+            return ""
+        runs = "1 run" if suspect.runs == 1 else f"{suspect.runs} runs"
+        return (
+            f" Its newer version is not believed ({suspect.reason}: {suspect.detail}), since "
+            f"{suspect.since:%Y-%m-%d %H:%M} UTC and for {runs}; the last good one is live. If the "
+            "newer one is right, index it with --accept; if the page is to go, exclude it."
+        )
+
+    def _state(self) -> str:
         if self.document is None:
             if self.tombstone is None:
                 return "It was seen and not indexed; the events below say why."
@@ -48,6 +73,10 @@ class Explanation:
         return {
             "explanation": self.sentence(),
             "document": _document(record) if record else None,
+            "aliases": [
+                {"uri": alias.uri, "kind": alias.kind.value, "seen_at": alias.seen_at.isoformat()}
+                for alias in self.aliases
+            ],
             "tombstone": {
                 "source": stone.source,
                 "uri": stone.uri,
@@ -102,6 +131,16 @@ def _document(record: DocumentRecord) -> dict[str, Canonical]:
         "indexed_at": record.indexed_at.isoformat() if record.indexed_at else None,
         "missing_since": record.missing_since.isoformat() if record.missing_since else None,
         "missing_runs": record.missing_runs,
+        "modified_at": record.modified_at.isoformat() if record.modified_at else None,
+        "link": record.link,
+        "suspect": {
+            "reason": record.suspect.reason,
+            "detail": record.suspect.detail,
+            "since": record.suspect.since.isoformat(),
+            "runs": record.suspect.runs,
+        }
+        if record.suspect
+        else None,
         "error": {
             "stage": record.failure.stage,
             "message": record.failure.message,
@@ -113,12 +152,34 @@ def _document(record: DocumentRecord) -> dict[str, Canonical]:
     }
 
 
+_ELSEWHERE = {
+    AliasKind.ALIAS: "This address leads to",
+    AliasKind.DUPLICATE: "This address has the same text as",
+    AliasKind.MOVED: "The document has moved from this address to",
+}
+
+
 def explain(ledger: Ledger, uri: str, ids: Sequence[UUID] = ()) -> list[Explanation]:
-    """Explain a URI in every source that knows it; ``ids`` are those it would have in each source."""
+    """Explain a URI in every source that knows it, as a document's own or as another address of one.
+
+    ``ids`` are those it would have in each source.
+    """
     found = {record.document_id: record for record in ledger.find_documents(uri)}
     stones = {t.document_id: t for t in ledger.find_tombstones(uri) if t.document_id not in found}
     explanations = [
-        Explanation(found.get(key), stones.get(key), ledger.events(key))
+        Explanation(
+            found.get(key), stones.get(key), ledger.events(key), aliases=ledger.aliases_of(key)
+        )
         for key in dict.fromkeys([*found, *stones, *ids])
     ]
-    return [e for e in explanations if e.document or e.tombstone or e.events]
+    own = [e for e in explanations if e.document or e.tombstone or e.events]
+    return [*_by_alias(ledger, uri), *own]
+
+
+def _by_alias(ledger: Ledger, uri: str) -> Iterator[Explanation]:
+    for alias in ledger.find_aliases(uri):
+        record = ledger.document(alias.document_id)
+        if record is not None:
+            events = ledger.events(alias.document_id)
+            aliases = ledger.aliases_of(alias.document_id)
+            yield Explanation(record, None, events, uri, aliases)

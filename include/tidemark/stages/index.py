@@ -6,6 +6,7 @@ is a healthy document missing, and nothing is left that the next attempt does no
 """
 
 from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 from tidemark.domain.model import PointWrite, SparseVector
@@ -81,6 +82,9 @@ def pass_gate(job: Job, tools: Tools, target: Target, same: SameContent) -> RunD
             missing_since=None,
             missing_runs=0,
             last_run_id=job.run_id,
+            text_hash=version.text_hash,
+            text_length=version.text_length,
+            suspect=None,
         ),
         event,
     )
@@ -123,12 +127,28 @@ def _record(
         sections=len(prepared.document.sections),
         chunks=len(prepared.document.chunks),
         reason=reason,
-        first_seen=before.first_seen if before else now,
+        first_seen=_first_seen(tools, prepared, now),
         last_seen=now,
         fetched_at=version.fetched_at,
         indexed_at=now,
         last_run_id=job.run_id,
+        text_hash=version.text_hash,
+        text_length=version.text_length,
+        modified_at=version.modified_at,
+        link=version.link,
     )
+
+
+def _first_seen(tools: Tools, prepared: Prepared, now: datetime) -> datetime:
+    """Since when the document is known, at whatever address."""
+    version = prepared.version
+    if version.record is not None:
+        return version.record.first_seen
+    decision = version.planned.decision
+    if decision.reason is Reason.MOVED and decision.origin is not None:
+        origin = tools.ledger.document(decision.origin)
+        return origin.first_seen if origin else now
+    return now
 
 
 def _point(prepared: Prepared, i: int, vectors: Vectors) -> PointWrite:
@@ -142,8 +162,8 @@ def _event(job: Job, prepared: Prepared) -> RunDocument:
     if failed is not None:
         return replace(
             failed,
-            chunks_added=len(prepared.new),
-            chunks_kept=prepared.kept,
+            chunks_added=len(prepared.new) - prepared.carried,
+            chunks_kept=prepared.kept + prepared.carried,
             chunks_removed=len(prepared.removed_points),
         )
     action, reason = decision.action, decision.reason
@@ -157,7 +177,7 @@ def _event(job: Job, prepared: Prepared) -> RunDocument:
         reason.value,
         "; ".join(filter(None, (decision.detail, f"cut as {prepared.profile}"))),
         prepared.seconds,
-        len(prepared.new),
-        prepared.kept,
+        len(prepared.new) - prepared.carried,
+        prepared.kept + prepared.carried,
         len(prepared.removed_points),
     )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from tidemark.domain.guards import Guards
 from tidemark.domain.hashing import fingerprint
 from tidemark.domain.model import Fingerprints
 from tidemark.domain.plan import Target
@@ -14,6 +15,7 @@ from tidemark.ports import (
     Embedder,
     Ledger,
     LexicalEncoder,
+    PageInspector,
     Partitioner,
     Progress,
     Source,
@@ -23,7 +25,7 @@ from tidemark.ports import (
 )
 from tidemark.stages.chunk import chunk_fingerprint
 
-PAYLOAD_VERSION = 2
+PAYLOAD_VERSION = 3
 """Raised when points of an unchanged chunk get another payload than before."""
 
 
@@ -41,6 +43,11 @@ class Job:
     batch_documents, batch_bytes: bounds of one mapped task.
     limit: documents with content to look at, at most; None for all.
     declared: names of all declared sources; a new generation goes live when each has been indexed.
+    guards: how much may change at once before a person is asked; ``approved`` when one has said yes.
+    accept: URIs whose doubtful new version is to be believed; "*" for all.
+    grace_days: for how long a removed document can be restored for nothing.
+    dry_run: plan only; nothing is remembered.
+    learn: the crawl sees the source as it is, not a part of what is stored of it.
     """
 
     source: str
@@ -54,6 +61,12 @@ class Job:
     force: bool = False
     limit: int | None = None
     declared: tuple[str, ...] = ()
+    guards: Guards = Guards()
+    approved: bool = False
+    accept: frozenset[str] = frozenset()
+    grace_days: int = 30
+    dry_run: bool = False
+    learn: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +74,7 @@ class Tools:
     """The ports a run works with. Constructing them loads nothing heavy.
 
     sentence_embedder: of the profiles that cut by meaning; it may remember what it embedded.
+    inspector: looks at fetched pages before they are planned; None believes them all.
     """
 
     ledger: Ledger
@@ -73,6 +87,7 @@ class Tools:
     lexical: LexicalEncoder
     code_parser: CodeParser | None = None
     sentence_embedder: Embedder | None = None
+    inspector: PageInspector | None = None
     clock: Clock = utc_now
     progress: Progress = field(default_factory=quiet)
 
@@ -105,11 +120,15 @@ def embed_fingerprint(embedder: Embedder, lexical: LexicalEncoder) -> str:
 
 def target(job: Job, tools: Tools, generation: int) -> Target:
     """What the plan compares the ledger with."""
-    return Target(fingerprints(job, tools), generation, job.gone_after, job.force)
+    return Target(fingerprints(job, tools), generation, job.gone_after, job.force, job.accept)
 
 
 def listing_key(run_id: str) -> str:
     return f"runs/{run_id}/listing.jsonl"
+
+
+def furniture_key(run_id: str) -> str:
+    return f"runs/{run_id}/furniture.json"
 
 
 def plan_key(run_id: str) -> str:

@@ -23,6 +23,8 @@ class Citation:
     labels: tuple[str, ...]
     fetched_at: datetime
     generation: int
+    modified_at: datetime | None = None
+    link: str = ""
 
 
 def chunk_payload(chunk: Chunk, cited: Citation) -> Payload:
@@ -44,6 +46,8 @@ def chunk_payload(chunk: Chunk, cited: Citation) -> Payload:
         start=chunk.start,
         end=chunk.end,
         labels=cited.labels,
+        modified_at=cited.modified_at,
+        link=with_fragment(cited.link, chunk.anchor) if cited.link else "",
     )
 
 

@@ -4,20 +4,29 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from time import perf_counter
 from uuid import UUID
 
+from tidemark.domain.guards import Breach, Census, Sort
 from tidemark.domain.hashing import Canonical
-from tidemark.domain.identity import document_id
-from tidemark.domain.model import CrawlEnd, Observation
-from tidemark.domain.plan import Action, Decision, Reason, Target, decide, decide_absent
+from tidemark.domain.plan import (
+    ELSEWHERE,
+    Action,
+    Decision,
+    Reason,
+    Surroundings,
+    Target,
+    decide,
+    decide_absent,
+)
+from tidemark.domain.records import DocumentRecord
 from tidemark.ports import ArtifactStore, Ledger, LineWriter
 from tidemark.stages.codec import Planned, decode_planned, encode_planned
-from tidemark.stages.crawl import read_listing
 from tidemark.stages.job import Job, Tools, batch_key, plan_key
+from tidemark.stages.recount import recount_changes
+from tidemark.stages.site import furniture_then_and_now
+from tidemark.stages.survey import Page, Survey
 
-PAGE = 500
 DEFAULT_BYTES = 16 * 1024
 """Taken for a document whose size no one told."""
 
@@ -39,7 +48,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """batches: keys of the batches of work, empty when there is nothing to do."""
+    """batches: keys of the batches of work, empty when there is nothing to do. breaches: guards passed."""
 
     actions: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
@@ -49,6 +58,7 @@ class PlanSummary:
     bytes: int = 0
     estimate: Estimate = Estimate()
     seconds: float = 0.0
+    breaches: tuple[Breach, ...] = ()
 
     def as_dict(self) -> dict[str, Canonical]:
         return {
@@ -62,6 +72,7 @@ class PlanSummary:
                 "embeddings": self.estimate.embeddings,
                 "seconds": round(self.estimate.seconds, 1),
             },
+            "guards": [breach.as_dict() for breach in self.breaches],
         }
 
 
@@ -70,21 +81,28 @@ def make_plan(job: Job, tools: Tools, target: Target) -> PlanSummary:
     started = perf_counter()
     actions: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    end = CrawlEnd(complete=False, authoritative=False)
+    census = Census()
     batches = _Batches(job, tools.artifacts)
-    with tools.artifacts.writer(plan_key(job.run_id)) as plan:
-        for planned in _decisions(job, tools, target):
-            if isinstance(planned, CrawlEnd):
-                end = planned
-                continue
+    with Survey(job, tools) as survey, tools.artifacts.writer(plan_key(job.run_id)) as plan:
+        for planned, record in _decisions(job, tools, target, survey):
             actions[planned.decision.action.value] += 1
             reasons[planned.decision.reason.value] += 1
+            if (sort := _sort(planned, record)) is not None:
+                census.add(sort, planned.decision.uri)
             if planned.decision.is_work:
                 batches.add(planned)
             else:
                 plan.line(encode_planned(planned))
         batches.close()
+        end = survey.end
     work = sum(actions[a.value] for a in (Action.ADD, Action.UPDATE, Action.RESTORE))
+    live, _ = tools.ledger.totals(job.source)
+    breaches = census.breaches(job.guards, live)
+    if any(breach.sort is Sort.CHANGED for breach in breaches):
+        changed = (p for key in batches.keys for p in read_plan(tools.artifacts, key))
+        recounted = recount_changes(tools, changed, furniture_then_and_now(job, tools))
+        kept = (breach for breach in breaches if breach.sort is not Sort.CHANGED)
+        breaches = (*kept, *recounted.breaches(job.guards, live))
     return PlanSummary(
         dict(actions),
         dict(reasons),
@@ -94,6 +112,7 @@ def make_plan(job: Job, tools: Tools, target: Target) -> PlanSummary:
         batches.bytes,
         _estimate(tools.ledger, job.source, work, batches.bytes),
         perf_counter() - started,
+        breaches,
     )
 
 
@@ -112,49 +131,65 @@ def read_all_decisions(
             yield planned.decision
 
 
-def _decisions(job: Job, tools: Tools, target: Target) -> Iterator[Planned | CrawlEnd]:
-    seen: set[UUID] = set()
+def _decisions(
+    job: Job, tools: Tools, target: Target, survey: Survey
+) -> Iterator[tuple[Planned, DocumentRecord | None]]:
     in_flight = tools.ledger.in_flight(job.source)
-    end = CrawlEnd(complete=False, authoritative=False)
-    listing = read_listing(tools.artifacts, job.run_id)
-    while page := list(islice(listing, PAGE)):
-        observed: dict[UUID, Observation] = {}
-        for value in page:
-            if isinstance(value, CrawlEnd):
-                end = value
-            else:
-                observed.setdefault(document_id(job.source, value.uri), value)
-        fresh = {k: v for k, v in observed.items() if k not in seen}
-        seen.update(fresh)
-        yield from _page(fresh, tools.ledger, target, in_flight)
+    for page in survey.pages():
+        yield from _page(page, survey, tools.ledger, target, in_flight)
+    end = survey.end
     for record in tools.ledger.documents(job.source):
-        if record.document_id not in seen:
+        if not survey.is_listed(record.document_id):
+            in_flight.pop(record.document_id, None)
             decision = decide_absent(
-                record, complete=end.complete, authoritative=end.authoritative, target=target
+                record,
+                complete=end.complete,
+                authoritative=end.authoritative,
+                target=target,
+                moved_to=survey.left_for(record.document_id),
             )
-            seen.add(record.document_id)
-            yield Planned(decision, None)
+            yield Planned(decision, None), record
     if end.complete:
         # Begun, never finished, and not in the source any more: what was written of them must go.
         for document, uri in in_flight.items():
-            if document not in seen:
-                yield Planned(Decision(document, uri, Action.REMOVE, Reason.GONE), None)
-    yield end
+            if not survey.is_listed(document):
+                yield Planned(Decision(document, uri, Action.REMOVE, Reason.GONE), None), None
 
 
 def _page(
-    observed: dict[UUID, Observation],
+    page: Page,
+    survey: Survey,
     ledger: Ledger,
     target: Target,
     in_flight: dict[UUID, str],
-) -> Iterator[Planned]:
-    records = ledger.documents_by_id(list(observed))
-    tombstones = ledger.tombstones_by_id([k for k in observed if k not in records])
-    for key, value in observed.items():
+) -> Iterator[tuple[Planned, DocumentRecord | None]]:
+    tombstones = ledger.tombstones_by_id([k for k in page.observed if k not in page.records])
+    around = survey.surroundings(page)
+    for key, value in page.observed.items():
         decision = decide(
-            key, value, records.get(key), tombstones.get(key), target, in_flight=key in in_flight
+            key,
+            value,
+            page.records.get(key),
+            tombstones.get(key),
+            target,
+            in_flight=key in in_flight,
+            around=around.get(key, Surroundings()),
         )
-        yield Planned(decision, value)
+        yield Planned(decision, value), page.records.get(key)
+
+
+def _sort(planned: Planned, record: DocumentRecord | None) -> Sort | None:
+    """What a guard counts a decision as, None for what no guard is about."""
+    decision = planned.decision
+    if decision.action is Action.REMOVE:
+        return Sort.GONE if decision.reason not in ELSEWHERE and record else None
+    if decision.reason is Reason.SHRUNK:
+        return Sort.SHRUNK
+    if decision.reason is not Reason.CONTENT or record is None or planned.observed is None:
+        return None
+    # The bytes of a page change with its furniture; where its text was looked at, that is what counts.
+    same = record.text_hash is not None and record.text_hash == planned.observed.text_hash
+    return None if same else Sort.CHANGED
 
 
 class _Batches:

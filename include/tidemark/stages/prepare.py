@@ -73,6 +73,10 @@ class Version:
     """An earlier write of the document was cut short: the index may hold more than the ledger says."""
     failed: RunDocument | None = None
     """This is the last good version, written again because a newer one failed: that is the event."""
+    text_hash: str | None = None
+    text_length: int | None = None
+    modified_at: datetime | None = None
+    link: str = ""
 
     @property
     def uri(self) -> str:
@@ -94,6 +98,7 @@ class Prepared:
     removed_points, removed_sections: ids the new version no longer has.
     changed_sections: positions of the sections to write.
     profile: name of the chunking profile that it was cut by.
+    carried: how many of the new chunks have a vector that was made before, under another address.
     """
 
     version: Version
@@ -112,6 +117,7 @@ class Prepared:
     changed_sections: tuple[int, ...]
     seconds: float = 0.0
     profile: str = ""
+    carried: int = 0
 
     def new_chunks(self) -> list[Chunk]:
         return [self.document.chunks[i] for i in self.new]
@@ -226,6 +232,8 @@ def _difference(
         job.labels,
         version.fetched_at,
         target.generation,
+        version.modified_at,
+        version.link,
     )
     payloads = tuple(chunk_payload(chunk, cited) for chunk in document.chunks)
     sections = tuple(section_payload(section, cited) for section in document.sections)

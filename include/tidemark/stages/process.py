@@ -19,6 +19,7 @@ from tidemark.domain.summary import ChunkCounts
 from tidemark.stages.codec import Planned
 from tidemark.stages.index import Vectors, index_document, pass_gate
 from tidemark.stages.job import Job, Tools
+from tidemark.stages.keepsakes import vectors_of
 from tidemark.stages.payloads import read_indexed
 from tidemark.stages.plan import read_plan
 from tidemark.stages.prepare import Meter, Prepared, SameContent, Version, prepare
@@ -161,9 +162,13 @@ def _version(
         observed.media_type or "application/octet-stream",
         observed.charset,
         observed.validators,
-        _first_fetched(record, decision.raw_hash, fetched_at),
+        _first_fetched(record or _origin(tools, decision), decision.raw_hash, fetched_at),
         record,
         in_flight,
+        text_hash=observed.text_hash,
+        text_length=observed.text_length,
+        modified_at=observed.modified_at,
+        link=observed.link,
     )
 
 
@@ -177,7 +182,18 @@ def _as_indexed(planned: Planned, record: DocumentRecord, *, in_flight: bool) ->
         record.fetched_at,
         record,
         in_flight,
+        text_hash=record.text_hash,
+        text_length=record.text_length,
+        modified_at=record.modified_at,
+        link=record.link,
     )
+
+
+def _origin(tools: Tools, decision: Decision) -> DocumentRecord | None:
+    """The record of the document that this one is under another address."""
+    if decision.reason is not Reason.MOVED or decision.origin is None:
+        return None
+    return tools.ledger.document(decision.origin)
 
 
 def _not_modified(
@@ -197,6 +213,10 @@ def _not_modified(
         failure.first_at if failure and failed else record.fetched_at,
         record,
         in_flight,
+        text_hash=record.text_hash,
+        text_length=record.text_length,
+        modified_at=record.modified_at,
+        link=record.link,
     )
 
 
@@ -251,7 +271,7 @@ def _flush(
 ) -> list[RunDocument]:
     if not window:
         return []
-    vectors = _embed(tools, window, meter)
+    vectors, kept = _vectors(tools, target, window, meter)
     tools.ledger.begin(
         job.run_id,
         job.source,
@@ -260,23 +280,44 @@ def _flush(
     events = []
     with meter.stage("upsert", sum(len(p.new) for p in window)), tools.index.session():
         for prepared in window:
-            events.append(index_document(job, tools, target, prepared, vectors))
+            carried = sum(c.chunk_id in kept for c in prepared.new_chunks())
+            written = replace(prepared, carried=carried)
+            events.append(index_document(job, tools, target, written, vectors))
             tools.progress.advance(detail=prepared.version.planned.decision.uri)
     return events
 
 
-def _embed(tools: Tools, window: Sequence[Prepared], meter: Meter) -> Vectors:
-    chunks = [chunk for prepared in window for chunk in prepared.new_chunks()]
+def _vectors(
+    tools: Tools, target: Target, window: Sequence[Prepared], meter: Meter
+) -> tuple[Vectors, set[UUID]]:
+    """The vectors of all new chunks, and which of them were there before under another address."""
+    chunks = {chunk.chunk_id: chunk for prepared in window for chunk in prepared.new_chunks()}
     if not chunks:
+        return {}, set()
+    dense: dict[UUID, tuple[float, ...]] = {}
+    for prepared in window:
+        dense |= _carried(tools, target, prepared)
+    kept = set(dense)
+    missing = [chunk for key, chunk in chunks.items() if key not in kept]
+    if missing:
+        with meter.stage("embed", len(missing)):
+            made = tools.embedder.embed([chunk.embed_text for chunk in missing])
+        dense |= {chunk.chunk_id: vector for chunk, vector in zip(missing, made, strict=True)}
+    lexical = tools.lexical.encode([chunk.embed_text for chunk in chunks.values()])
+    vectors = {key: (dense[key], sparse) for key, sparse in zip(chunks, lexical, strict=True)}
+    return vectors, kept
+
+
+def _carried(tools: Tools, target: Target, prepared: Prepared) -> dict[UUID, tuple[float, ...]]:
+    """Vectors of a document that moved or came back, for those of its texts that stayed the same."""
+    origin = prepared.version.planned.decision.origin
+    if origin is None or not prepared.new:
         return {}
-    texts = [chunk.embed_text for chunk in chunks]
-    with meter.stage("embed", len(texts)):
-        dense = tools.embedder.embed(texts)
-        lexical = tools.lexical.encode(texts)
-    return {
-        chunk.chunk_id: (vector, sparse)
-        for chunk, vector, sparse in zip(chunks, dense, lexical, strict=True)
+    hashes = {
+        c.chunk_id: prepared.chunk_records[c.chunk_id].embed_hash for c in prepared.new_chunks()
     }
+    known = vectors_of(tools, target, origin, hashes.values())
+    return {chunk: known[h] for chunk, h in hashes.items() if h in known}
 
 
 def quarantine(

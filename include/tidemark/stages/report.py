@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from tidemark.domain.plan import Action, Reason
+from tidemark.domain.plan import SUSPECTED, Action, Reason
 from tidemark.domain.records import RunRecord, RunStatus
 from tidemark.domain.summary import ChunkCounts, RunSummary, add_seconds
 from tidemark.ports import Ledger
@@ -27,7 +27,9 @@ _NEEDS_ATTENTION = {
     (Action.SKIP, Reason.GONE),
     (Action.QUARANTINE, Reason.FAILED),
     (Action.MISS, Reason.MISSING),
+    *((action, reason) for action in (Action.KEEP, Action.SKIP) for reason in SUSPECTED),
 }
+_WRITTEN = {Action.METADATA.value, Action.ADD.value, Action.RESTORE.value}
 
 
 def begin(job: Job, tools: Tools, trigger: str, note: str = "") -> None:
@@ -48,7 +50,7 @@ def audit_run(job: Job, tools: Tools, generation: int) -> AuditFindings:
     touched = (
         event.document_id
         for event in tools.ledger.run_events(job.run_id)
-        if event.chunks_added or event.chunks_removed or event.action == Action.METADATA.value
+        if event.chunks_added or event.chunks_removed or event.action in _WRITTEN
     )
     total = AuditFindings()
     while page := list(islice(touched, 100)):
@@ -95,6 +97,7 @@ def summarise(
         problem=crawled.problem,
         findings={} if findings is None or findings.clean else findings.counts(),
         dry_run=swept is None,
+        guards=tuple(breach.sentence() for breach in plan.breaches),
     )
 
 
@@ -139,6 +142,18 @@ def planned_only(job: Job, crawled: CrawlSummary, plan: PlanSummary) -> RunSumma
         complete=plan.complete,
         problem=plan.problem,
         dry_run=True,
+        guards=tuple(breach.sentence() for breach in plan.breaches),
+    )
+
+
+def held(job: Job, crawled: CrawlSummary, plan: PlanSummary) -> RunSummary:
+    """The summary of a run that waits for a person: planned, nothing done."""
+    return replace(
+        planned_only(job, crawled, plan),
+        status=RunStatus.FAILED.value,
+        dry_run=False,
+        problem="It was not applied, for a person must approve it.",
+        held=True,
     )
 
 

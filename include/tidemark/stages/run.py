@@ -11,7 +11,8 @@ from tidemark.stages.generation import ensure_generation, planned_generation
 from tidemark.stages.job import Job, Tools, embed_fingerprint, target
 from tidemark.stages.plan import PlanSummary, make_plan
 from tidemark.stages.process import process_batch
-from tidemark.stages.report import audit_run, begin, finish, planned_only, summarise
+from tidemark.stages.report import audit_run, begin, finish, held, planned_only, summarise
+from tidemark.stages.site import knowing_site, remember_state
 from tidemark.stages.sweep import sweep
 
 
@@ -22,7 +23,9 @@ def new_run_id(source: str, tools: Tools) -> str:
 
 def plan_source(job: Job, tools: Tools) -> tuple[RunSummary, PlanSummary]:
     """Crawl and plan; the index and the documents' rows stay as they are."""
+    job = replace(job, dry_run=True)
     crawled = crawl(job, tools)
+    tools = knowing_site(job, tools)
     embed = embed_fingerprint(tools.embedder, tools.lexical)
     generation = planned_generation(tools.ledger, tools.index, job.index_name, embed)
     plan = make_plan(job, tools, target(job, tools, generation))
@@ -61,11 +64,14 @@ def _failed(job: Job, error: BaseException) -> RunSummary:
 
 def _stages(job: Job, tools: Tools) -> RunSummary:
     crawled = crawl(job, tools)
+    tools = knowing_site(job, tools)
     generation = ensure_generation(
         tools.ledger, tools.index, job.index_name, tools.embedder, tools.lexical, tools.clock
     )
     goal = target(job, tools, generation)
     plan = make_plan(job, tools, goal)
+    if plan.breaches and not job.approved:
+        return held(job, crawled, plan)
     work = sum(plan.actions.get(action, 0) for action in ("add", "update", "restore"))
     tools.progress.stage("process", work)
     batches = [process_batch(job, tools, goal, key) for key in plan.batches]
@@ -79,4 +85,5 @@ def _stages(job: Job, tools: Tools) -> RunSummary:
             problem=summary.problem
             or f"The audit found differences; run `tidemark audit {job.source} --repair`.",
         )
+    remember_state(job, tools, crawled.state)
     return summary

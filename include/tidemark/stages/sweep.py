@@ -2,17 +2,28 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from time import perf_counter
 from uuid import UUID
 
+from tidemark.domain.identity import document_id
 from tidemark.domain.model import Outcome
-from tidemark.domain.plan import Action, Reason
-from tidemark.domain.records import DocumentRecord, RunDocument, Tombstone, Touch
+from tidemark.domain.plan import ELSEWHERE, SUSPECTED, Action, Reason
+from tidemark.domain.records import (
+    Alias,
+    AliasKind,
+    DocumentRecord,
+    RunDocument,
+    Suspect,
+    Tombstone,
+    Touch,
+)
 from tidemark.stages.codec import Planned
+from tidemark.stages.expire import expire
 from tidemark.stages.generation import switch_when_complete
 from tidemark.stages.job import Job, Tools, plan_key
+from tidemark.stages.keepsakes import put_aside
 from tidemark.stages.payloads import read_indexed
 from tidemark.stages.plan import read_plan
 
@@ -24,12 +35,16 @@ COUNTED_ONLY = frozenset({Reason.UNCHANGED, Reason.UNLISTED})
 
 @dataclass(frozen=True, slots=True)
 class SweepSummary:
-    """documents: by action. removed_chunks: points deleted. switched: the generation went live."""
+    """documents: by action. removed_chunks: points deleted. switched: the generation went live.
+
+    expired: documents removed so long ago that they can no longer be restored.
+    """
 
     documents: dict[str, int] = field(default_factory=dict)
     removed_chunks: int = 0
     switched: bool = False
     seconds: float = 0.0
+    expired: int = 0
 
 
 def sweep(job: Job, tools: Tools, generation: int) -> SweepSummary:
@@ -52,7 +67,10 @@ def sweep(job: Job, tools: Tools, generation: int) -> SweepSummary:
             p.decision.action.value for p in page if p.decision.action is not Action.REMOVE
         )
     switched = switch_when_complete(job, tools, generation)
-    return SweepSummary(dict(documents), removed_chunks, switched, perf_counter() - started)
+    expired = expire(job, tools)
+    return SweepSummary(
+        dict(documents), removed_chunks, switched, perf_counter() - started, expired.documents
+    )
 
 
 def _removals(page: Sequence[Planned]) -> Iterator[Planned]:
@@ -63,12 +81,14 @@ def _note(
     job: Job, tools: Tools, page: Sequence[Planned], records: dict[UUID, DocumentRecord]
 ) -> None:
     """Write down in bulk what was seen, what was missed, and every reason that says something."""
-    touches, missed, events = [], [], []
+    touches, missed, events, aliases = [], [], [], []
     for planned in page:
         decision = planned.decision
         record = records.get(decision.document_id)
         if record is not None and decision.action is Action.KEEP and _was_seen(planned):
-            touches.append(_touch(planned, record, tools.source.fingerprint))
+            touches.append(_touch(job, planned, record, tools))
+        if decision.target and decision.action is not Action.REMOVE:
+            aliases.append(_alias(job, planned, tools))
         if record is not None and decision.action is Action.MISS:
             missed.append(decision.document_id)
         if decision.reason not in COUNTED_ONLY and decision.action is not Action.REMOVE:
@@ -87,6 +107,30 @@ def _note(
     tools.ledger.touch(job.run_id, now, touches)
     tools.ledger.miss(job.run_id, now, missed)
     tools.ledger.record_events(events)
+    tools.ledger.save_aliases(aliases)
+
+
+def _alias(job: Job, planned: Planned, tools: Tools) -> Alias:
+    decision, observed = planned.decision, planned.observed
+    target = document_id(job.source, decision.target)
+    kind = AliasKind(decision.reason.value)
+    now = tools.clock()
+    if kind is not AliasKind.DUPLICATE or observed is None:
+        return Alias(job.source, decision.uri, target, kind, now)
+    return Alias(
+        job.source,
+        decision.uri,
+        target,
+        kind,
+        now,
+        observed.validators,
+        observed.raw_hash,
+        observed.media_type or "",
+        observed.charset,
+        observed.text_hash,
+        observed.text_length,
+        observed.fetched_at,
+    )
 
 
 def _was_seen(planned: Planned) -> bool:
@@ -96,18 +140,33 @@ def _was_seen(planned: Planned) -> bool:
     )
 
 
-def _touch(planned: Planned, record: DocumentRecord, fetch_fingerprint: str) -> Touch:
-    observed = planned.observed
-    if observed is None or observed.outcome is Outcome.NOT_MODIFIED:
+def _touch(job: Job, planned: Planned, record: DocumentRecord, tools: Tools) -> Touch:
+    observed, reason = planned.observed, planned.decision.reason
+    if reason in SUSPECTED or observed is None or observed.outcome is Outcome.NOT_MODIFIED:
+        # Nothing is remembered of bytes that are not believed: they are looked at again every time.
         return Touch(
-            record.document_id, record.validators, record.fetch_fingerprint, record.fetched_raw_hash
+            record.document_id,
+            record.validators,
+            record.fetch_fingerprint,
+            record.fetched_raw_hash,
+            _suspect(job, planned, record, tools) if reason in SUSPECTED else None,
         )
     return Touch(
         record.document_id,
         observed.validators,
-        fetch_fingerprint,
+        tools.source.fingerprint,
         observed.raw_hash or record.fetched_raw_hash,
     )
+
+
+def _suspect(job: Job, planned: Planned, record: DocumentRecord, tools: Tools) -> Suspect:
+    decision, observed, before = planned.decision, planned.observed, record.suspect
+    text = (observed.text_hash if observed else None) or ""
+    reason = decision.reason.value
+    if before is None or (before.reason, before.text_hash) != (reason, text):
+        return Suspect(reason, decision.detail, text, tools.clock(), 1, job.run_id)
+    runs = before.runs + (before.run_id != job.run_id)
+    return replace(before, detail=decision.detail, runs=runs, run_id=job.run_id)
 
 
 def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | None:
@@ -124,9 +183,21 @@ def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | N
             return None
         # The note first: were this cut short, a document that came back must not pass as unchanged.
         tools.ledger.begin(job.run_id, job.source, {document: planned.decision.uri})
+        if record is not None and planned.decision.reason not in ELSEWHERE:
+            _keep_vectors(tools, record)
         removed = _delete_points(tools, document, generation)
         _forget(job, tools, planned, record, removed)
+        if planned.decision.target:
+            tools.ledger.save_aliases([_alias(job, planned, tools)])
     return removed
+
+
+def _keep_vectors(tools: Tools, record: DocumentRecord) -> None:
+    if record.fingerprints is None or record.generation not in tools.index.generations():
+        return
+    if record.generation is not None:
+        with tools.index.session():
+            put_aside(tools, record.document_id, record.generation, record.fingerprints.embed)
 
 
 def _superseded(job: Job, planned: Planned, record: DocumentRecord) -> RunDocument:

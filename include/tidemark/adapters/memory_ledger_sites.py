@@ -1,0 +1,100 @@
+"""The part of the ledger in memory that knows what real sites do (see ``postgres_ledger_sites``)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from tidemark.domain.identity import document_id
+from tidemark.domain.records import Alias, AliasKind, DocumentRecord, SourceState, Tombstone
+
+TOMBSTONES_AT_ONCE = 1_000
+
+
+class MemorySites:
+    """What the ledger knows of a source beside its documents, one by one."""
+
+    def __init__(self) -> None:
+        self._documents: dict[UUID, DocumentRecord] = {}
+        self._tombstones: dict[UUID, Tombstone] = {}
+        self._aliases: dict[UUID, Alias] = {}
+        self._states: dict[str, SourceState] = {}
+
+    def documents_by_text(self, source: str, text_hashes: Sequence[str]) -> list[DocumentRecord]:
+        wanted = set(text_hashes)
+        return [d for d in self._of(source) if d.text_hash in wanted]
+
+    def documents_by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
+        wanted = set(raw_hashes)
+        return [d for d in self._of(source) if d.raw_hash in wanted]
+
+    def _of(self, source: str) -> list[DocumentRecord]:
+        return [d for d in self._documents.values() if d.source == source]
+
+    def tombstones_by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[Tombstone]:
+        wanted = set(raw_hashes)
+        return [
+            t
+            for t in self._tombstones.values()
+            if t.source == source and t.raw_hash in wanted and not t.expired
+        ]
+
+    def tombstones_before(self, source: str, removed_before: datetime) -> list[Tombstone]:
+        found = [
+            t
+            for t in self._tombstones.values()
+            if t.source == source and not t.expired and t.removed_at < removed_before
+        ]
+        found.sort(key=lambda t: (t.removed_at, t.document_id))
+        return found[:TOMBSTONES_AT_ONCE]
+
+    def expire(self, document_ids: Sequence[UUID]) -> None:
+        for key in document_ids:
+            if key in self._tombstones:
+                self._tombstones[key] = replace(self._tombstones[key], expired=True)
+
+    def raw_in_use(self, raw_hashes: Sequence[str]) -> set[str]:
+        used: set[str | None] = set()
+        for record in self._documents.values():
+            used |= {record.raw_hash, record.fetched_raw_hash}
+        used |= {alias.raw_hash for alias in self._aliases.values()}
+        used |= {t.raw_hash for t in self._tombstones.values() if not t.expired}
+        return {h for h in raw_hashes if h in used}
+
+    def aliases(self, source: str) -> Iterator[Alias]:
+        found = [a for a in self._aliases.values() if a.source == source]
+        return iter(sorted(found, key=lambda alias: alias.uri))
+
+    def aliases_by_uri(self, source: str, uris: Sequence[str]) -> dict[str, Alias]:
+        keys = {uri: document_id(source, uri) for uri in uris}
+        return {uri: self._aliases[key] for uri, key in keys.items() if key in self._aliases}
+
+    def aliases_of(self, document_id: UUID) -> list[Alias]:
+        found = [a for a in self._aliases.values() if a.document_id == document_id]
+        return sorted(found, key=lambda alias: alias.uri)
+
+    def find_aliases(self, uri: str) -> list[Alias]:
+        found = [a for a in self._aliases.values() if a.uri == uri]
+        return sorted(found, key=lambda alias: alias.source)
+
+    def save_aliases(self, aliases: Sequence[Alias]) -> None:
+        for alias in aliases:
+            key = document_id(alias.source, alias.uri)
+            if alias.document_id in self._documents and key not in self._documents:
+                self._aliases[key] = alias
+
+    def drop_aliases(self, source: str, seen_before: datetime) -> None:
+        self._aliases = {
+            key: a
+            for key, a in self._aliases.items()
+            if a.source != source or a.seen_at >= seen_before or a.kind is AliasKind.MOVED
+        }
+
+    def source_state(self, source: str) -> SourceState:
+        return self._states.get(source, SourceState(source))
+
+    def save_source_state(self, state: SourceState) -> None:
+        self._states[state.source] = state
+
+    def count_suspects(self, source: str) -> int:
+        return sum(d.suspect is not None for d in self._of(source))

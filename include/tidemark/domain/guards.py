@@ -1,0 +1,117 @@
+"""Guards: how much of a source may change at once before a person is asked.
+
+A redesign, a broken build or a wrong pattern looks like hundreds of honest changes, one page at a time.
+Only their number gives it away.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tidemark.domain.hashing import Canonical
+
+NAMED = 20
+"""Documents that a breach names; the stored plan has them all."""
+
+
+class Sort(StrEnum):
+    """What a guard counts."""
+
+    CHANGED = "changed"
+    """Their text is another one."""
+    SHRUNK = "shrunk"
+    """They lost most of their text."""
+    GONE = "gone"
+    """They would be removed, and stand nowhere else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """Limits for one run over one source; more than that is asked about.
+
+    *_percent: of the documents that are live; 100 never asks.
+    *_documents: a number of documents, whatever share they are; None for no such limit.
+    at_least: below so many documents no percentage asks: half of a source of four is two.
+    """
+
+    changed_percent: float = 60.0
+    shrunk_percent: float = 20.0
+    gone_percent: float = 25.0
+    changed_documents: int | None = None
+    shrunk_documents: int | None = None
+    gone_documents: int | None = None
+    at_least: int = 10
+
+    def limits(self, sort: Sort) -> tuple[float, int | None]:
+        """The share in percent and the number of documents from which on a person is asked."""
+        return {
+            Sort.CHANGED: (self.changed_percent, self.changed_documents),
+            Sort.SHRUNK: (self.shrunk_percent, self.shrunk_documents),
+            Sort.GONE: (self.gone_percent, self.gone_documents),
+        }[sort]
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A guard that was passed.
+
+    documents: how many. live: of how many. uris: the first of them.
+    """
+
+    sort: Sort
+    documents: int
+    live: int
+    limit: str
+    uris: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        """For a log line or the head of a question."""
+        share = f" ({100 * self.documents / self.live:.0f} %)" if self.live else ""
+        verb = "are" if self.sort is Sort.GONE else "have"
+        word = "gone" if self.sort is Sort.GONE else self.sort.value
+        return (
+            f"{self.documents} of {self.live} live documents{share} {verb} {word} at once; "
+            f"the guard is {self.limit}."
+        )
+
+    def as_dict(self) -> dict[str, Canonical]:
+        return {
+            "sort": self.sort.value,
+            "documents": self.documents,
+            "live": self.live,
+            "limit": self.limit,
+            "uris": list(self.uris),
+        }
+
+
+@dataclass(slots=True)
+class Census:
+    """Counts what a plan would do to a source."""
+
+    counts: Counter[Sort] = field(default_factory=Counter)
+    uris: dict[Sort, list[str]] = field(default_factory=dict)
+
+    def add(self, sort: Sort, uri: str) -> None:
+        self.counts[sort] += 1
+        named = self.uris.setdefault(sort, [])
+        if len(named) < NAMED:
+            named.append(uri)
+
+    def breaches(self, guards: Guards, live: int) -> tuple[Breach, ...]:
+        """The guards that are passed, ``live`` documents being indexed now."""
+        found = []
+        for sort in Sort:
+            count = self.counts[sort]
+            limit = _limit_passed(count, live, guards, sort)
+            if limit:
+                found.append(Breach(sort, count, live, limit, tuple(self.uris[sort])))
+        return tuple(found)
+
+
+def _limit_passed(count: int, live: int, guards: Guards, sort: Sort) -> str:
+    percent, documents = guards.limits(sort)
+    if documents is not None and count > documents:
+        return f"{documents} documents"
+    if count >= guards.at_least and live and 100 * count / live > percent:
+        return f"{percent:g} %"
+    return ""

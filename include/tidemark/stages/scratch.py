@@ -1,0 +1,36 @@
+"""A table on disk for what a stage must remember of a whole source, so that memory does not grow with it."""
+
+import sqlite3
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+
+
+class Scratch:
+    """A temporary SQLite database, gone when the context ends; safe to share between threads."""
+
+    def __init__(self, *schema: str) -> None:
+        self._folder = TemporaryDirectory(prefix="tidemark-")
+        self.database = sqlite3.connect(
+            Path(self._folder.name) / "scratch.sqlite",
+            check_same_thread=False,
+            isolation_level=None,
+        )
+        # Nothing here outlives the process, so nothing is kept safe from its death.
+        for statement in ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", *schema):
+            self.database.execute(statement)
+
+    def __enter__(self) -> "Scratch":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.database.close()
+        self._folder.cleanup()

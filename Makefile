@@ -55,7 +55,7 @@ check-types:
 	@$(BIN)/mypy
 
 check-tests:
-	@$(BIN)/pytest -q -n $(WORKERS) --ignore tests/dags -m "not services and not model and not e2e and not browser" \
+	@$(BIN)/pytest -q -n $(WORKERS) --ignore tests/dags -m "not services and not model and not e2e and not browser and not slow" \
 		$(PYTEST_ARGUMENTS)
 
 format: setup ## lay the code out, mend what the linter can

@@ -18,6 +18,8 @@ from tidemark.domain.model import CELL, Element, ElementKind, PartitionedDocumen
 from tidemark.domain.profile import Profile
 from tidemark.stages.chunk import chunk_document
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT = UUID(int=1)
 TOKENIZER = WordTokenizer()
 PROFILE = Profile()

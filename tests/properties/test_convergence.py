@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from tidemark.domain.profile import Profile
 from worlds import World, page
 
+pytestmark = pytest.mark.slow
+
 URIS = [f"https://example.org/{name}" for name in "abc"]
 PARAGRAPHS = [
     "The tide rises.",

@@ -2,12 +2,15 @@
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from properties.test_convergence import PARAGRAPHS, killed_run
 from tidemark.domain.plan import ELSEWHERE
 from worlds import SOURCE, MarkInspector, World, page
+
+pytestmark = pytest.mark.slow
 
 URIS = [f"https://example.org/{name}" for name in ("a", "b", "c", "longer-d")]
 LONG = [f"A line, the number {n}, that every page has as its own." for n in range(6)]

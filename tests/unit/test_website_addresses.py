@@ -5,7 +5,8 @@ from ipaddress import ip_address
 import httpcore
 import pytest
 
-from tidemark.adapters.website_addresses import AddressRefusedError, GuardedBackend, is_public
+from tidemark.adapters.address_rules import AddressRefusedError, is_public
+from tidemark.adapters.website_addresses import GuardedBackend
 
 
 @pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1", "::ffff:93.184.216.34"])

@@ -3,12 +3,11 @@
 import socket
 import ssl
 from collections.abc import Iterable
-from ipaddress import ip_address
 
 import httpcore
 import httpx
 
-from tidemark.adapters.website_addresses import AddressRefusedError, is_public
+from tidemark.adapters.address_rules import permitted
 
 
 def judged_addresses(host: str, port: int, *, allow_private: bool) -> list[str]:
@@ -20,16 +19,7 @@ def judged_addresses(host: str, port: int, *, allow_private: bool) -> list[str]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as error:
         raise OSError(f"the name {host} cannot be resolved") from error
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-    if allow_private:
-        return addresses
-    public = [a for a in addresses if is_public(ip_address(a.partition("%")[0]))]
-    if addresses and not public:
-        raise AddressRefusedError(
-            f"{host} is at {addresses[0]}, which is not on the public internet.",
-            "Set allow_private for this source if that is meant.",
-        )
-    return public
+    return permitted(host, found, allow_private=allow_private)
 
 
 class _GuardedBackend(httpcore.SyncBackend):

@@ -1,8 +1,5 @@
 """Refuses addresses that a crawler must not reach, at the moment of connecting.
 
-A name is resolved here, its addresses are judged, and the connection is made to the very address that
-was judged: a name that resolves differently a moment later gains nothing.
-
 Behind a proxy it is the proxy that connects. Its own address was chosen by whoever configured it and may be
 private. The name asked for is still resolved and judged here first; but the proxy resolves it again, and
 may find another address, so a proxy should have rules of its own. A name that only the proxy can resolve
@@ -12,36 +9,17 @@ is not asked for, unless private addresses are allowed.
 import asyncio
 import socket
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from ssl import SSLContext
 from time import monotonic
 
 import httpcore
 import httpx
 
+from tidemark.adapters.address_rules import permitted
 from tidemark.adapters.website_streams import connect
-from tidemark.domain.errors import PermanentError
 
-_NAT64 = IPv6Network("64:ff9b::/96")
 _JUDGED_FOR_SECONDS = 60.0
 _MAX_JUDGED = 1_000
-
-
-class AddressRefusedError(PermanentError):
-    """A name resolves to an address that only an explicit permission opens."""
-
-
-def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Is it an address of the public internet, seen through every way to write a v4 address as v6?"""
-    if isinstance(address, IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour
-        if address.teredo is not None:
-            inner = address.teredo[1]
-        if address in _NAT64:
-            inner = IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(inner)
-    return address.is_global and not address.is_multicast
 
 
 async def permitted_addresses(host: str, port: int, *, allow_private: bool) -> list[str]:
@@ -54,16 +32,7 @@ async def permitted_addresses(host: str, port: int, *, allow_private: bool) -> l
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise httpcore.ConnectError(f"the name {host} cannot be resolved") from error
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-    if allow_private:
-        return addresses
-    public = [a for a in addresses if is_public(ip_address(a.partition("%")[0]))]
-    if addresses and not public:
-        raise AddressRefusedError(
-            f"{host} is at {addresses[0]}, which is not on the public internet.",
-            "Set allow_private for this source if that is meant.",
-        )
-    return public
+    return permitted(host, found, allow_private=allow_private)
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):

@@ -90,7 +90,7 @@ class PageInspector(Protocol):
     def inspect(
         self, raw: RawDocument, furniture: frozenset[int] = frozenset()
     ) -> Inspection | None:
-        """Look at a page; None for what is no web page. Never raises for what a page contains.
+        """Look at a page or a text; None for what is neither. Never raises for what it contains.
 
         ``furniture``: blocks of the site that are no part of its text.
         """

@@ -179,7 +179,7 @@ class Workshop:
             lexical=self.lexical,
             code_parser=self.code_parser,
             sentence_embedder=self.sentence_embedder,
-            inspector=self.inspector if getattr(declared, "judge", False) else None,
+            inspector=self.inspector,
             progress=progress or quiet(),
         )
 
@@ -225,6 +225,7 @@ class Workshop:
             approved=approved,
             accept=frozenset(accept),
             grace_days=declared.grace_days,
+            judge=isinstance(declared, WebsiteDeclaration) and declared.judge,
             dry_run=dry_run,
             declared=tuple(
                 name for name, source in self.declarations.sources.items() if source.enabled

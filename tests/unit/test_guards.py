@@ -16,7 +16,7 @@ def census(sort: Sort, count: int) -> Census:
 
 
 @pytest.mark.parametrize(
-    ("gone", "live", "asked"), [(10, 40, False), (11, 40, True), (9, 9, False), (10, 10, True)]
+    ("gone", "live", "asked"), [(10, 40, False), (11, 40, True), (9, 20, False), (10, 20, True)]
 )
 def test_a_share_asks_when_it_is_passed_by_enough_documents(
     gone: int, live: int, asked: bool
@@ -56,7 +56,16 @@ def test_the_question_lists_what_it_is_about_and_reads_no_address_as_markdown() 
     assert "2 keep, 2 remove" in text
 
 
-def test_the_question_about_shrunk_pages_says_that_the_good_versions_stay() -> None:
+def test_the_question_says_how_many_it_does_not_name() -> None:
     text = question([Breach(Sort.SHRUNK, 30, 40, "20 %", ("https://x/a",))], {"documents": {}})
-    assert "last good versions stay live" in text
+    assert "30 of 40 live documents (75 %) have shrunk at once" in text
     assert "and 29 more" in text
+
+
+@pytest.mark.parametrize(
+    ("gone", "live", "asked"), [(5, 5, True), (9, 10, True), (3, 3, False), (4, 5, False)]
+)
+def test_losing_nearly_all_of_a_small_source_is_asked_about_too(
+    gone: int, live: int, asked: bool
+) -> None:
+    assert bool(census(Sort.GONE, gone).breaches(Guards(), live)) is asked

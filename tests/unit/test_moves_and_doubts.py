@@ -386,3 +386,147 @@ def test_a_version_cut_short_and_doubted_since_leaves_the_last_good_one_whole(wo
         world.run()
         assert world.audit().clean
         assert len(live(world)) == 1
+
+
+# What leads to a page that is not there
+
+
+def site_of(world: World, count: int = 20) -> list[str]:
+    uris = [f"https://example.org/{n}" for n in range(count)]
+    world.source.documents = {uri: text(uri) for uri in uris}
+    world.run()
+    return uris
+
+
+@pytest.mark.parametrize("way", ["moved", "aliases"])
+def test_many_pages_that_lead_to_one_are_gone_and_a_person_is_asked(world: World, way: str) -> None:
+    uris = site_of(world)
+    world.source.documents = {A: text("home")}
+    setattr(world.source, way, dict.fromkeys(uris, A))
+    summary = world.run()
+    assert summary.held
+    assert "20 of 20 live documents (100 %) are gone at once" in summary.guards[0]
+    assert live(world) == sorted(uris)
+
+
+def test_many_pages_that_move_to_pages_with_one_text_are_gone_too(world: World) -> None:
+    uris = site_of(world)
+    world.source.documents = {f"{uri}/sorry": text("maintenance") for uri in uris}
+    world.source.moved = {uri: f"{uri}/sorry" for uri in uris}
+    assert world.run().held
+
+
+def test_pages_with_one_text_may_come_together_at_one_address(world: World) -> None:
+    world.inspector = None
+    uris = [f"https://example.org/{n}" for n in range(12)]
+    world.source.documents = dict.fromkeys(uris, text("the same"))
+    world.run()
+    world.source.documents = {A: text("the same")}
+    world.source.aliases = dict.fromkeys(uris, A)
+    assert not world.run().held
+
+
+@pytest.mark.parametrize("way", ["moved", "aliases"])
+def test_a_page_is_not_let_go_for_one_that_cannot_be_read(world: World, way: str) -> None:
+    world.documents[A] = text("first")
+    world.run()
+    world.source.documents = {B: b"\xff\xfe\x00broken"}
+    world.source.media_types = {B: "application/x-broken"}
+    world.inspector = None
+    setattr(world.source, way, {A: B})
+    for _ in range(3):
+        world.run()
+        assert live(world) == [A]
+    world.source.documents = {B: text("first")}
+    world.source.media_types = {}
+    world.run()
+    assert live(world) == [B]
+
+
+def test_a_page_is_not_let_go_for_one_that_is_not_believed(world: World) -> None:
+    uris = site_of(world, 6)
+    moved = f"{uris[0]}/new"
+    world.source.documents = dict.fromkeys([*uris[1:], moved], text("maintenance"))
+    world.source.moved = {uris[0]: moved}
+    world.run()
+    assert live(world) == uris
+
+
+def test_a_text_that_has_left_its_page_makes_no_duplicate_of_where_it_is_now(
+    world: World,
+) -> None:
+    world.documents[A] = text("version one")
+    world.run()
+    world.documents[A] = text("version two")
+    world.documents[B] = text("version one")
+    world.run()
+    assert live(world) == [A, B]
+    texts = " ".join(world.texts())
+    assert "version one" in texts
+    assert "version two" in texts
+    assert world.run().documents == {"keep": 2}
+
+
+@pytest.mark.parametrize("trouble", ["outage", "doubt"])
+def test_an_outage_of_a_page_makes_no_document_of_its_duplicate(world: World, trouble: str) -> None:
+    world.source.documents = {A: text("first"), f"{A}?b": text("first")}
+    world.run()
+    if trouble == "outage":
+        del world.documents[A]
+        world.source.failing = {A: "answered 503"}
+    else:
+        world.documents[A] = page("Oops", "SUSPECT login_wall now")
+    world.run()
+    world.source.failing = {}
+    world.documents[A] = text("first")
+    world.run()
+    assert live(world) == [A]
+
+
+# Guards, again
+
+
+def test_once_approved_shrunk_pages_are_believed_and_nobody_is_asked_again(world: World) -> None:
+    uris = site_of(world)
+    world.source.documents = {uri: page("A page", f"{uri} is short.") for uri in uris}
+    assert "20 of 20 live documents (100 %) have shrunk at once" in world.run().guards[0]
+    approved = world.run(approved=True)
+    assert approved.reasons == {"content": 20}
+    again = world.run()
+    assert (again.status, again.guards) == ("success", ())
+
+
+def test_a_source_that_is_not_judged_is_asked_about_shrunk_documents_all_the_same(
+    world: World,
+) -> None:
+    uris = [f"file:///docs/{n}.md" for n in range(20)]
+    world.source.documents = {uri: text(uri) for uri in uris}
+    world.run(judge=False)
+    for uri in uris[:11]:
+        world.documents[uri] = page("A page", "")
+    summary = world.run(judge=False)
+    assert summary.held
+    assert "11 of 20 live documents (55 %) have shrunk at once" in summary.guards[0]
+    assert world.run(judge=False, approved=True).reasons == {"content": 11, "unchanged": 9}
+
+
+def test_a_file_that_shrank_is_taken_at_its_word(world: World) -> None:
+    world.documents[A] = text("first")
+    world.run(judge=False)
+    world.documents[A] = page("A page", "Only this is left.")
+    assert world.run(judge=False).reasons == {"content": 1}
+
+
+def test_doing_everything_again_hides_no_change_from_the_guards(world: World) -> None:
+    uris = site_of(world)
+    world.source.documents = {uri: text(f"other {uri}") for uri in uris}
+    assert world.run(force=True).held
+
+
+def test_an_accepted_page_is_not_doubted_again_for_other_bytes_around_its_text(
+    world: World,
+) -> None:
+    world.documents[A] = page("Oops", "SUSPECT soft_404 now")
+    world.run(accept=frozenset({A}))
+    world.documents[A] += "\n\n"
+    assert world.run().reasons == {"furniture": 1}

@@ -76,6 +76,17 @@ class HtmlInspector:
         return Inspection(digest_text(text), len(text), blocks, suspicion, detail)
 
 
+def _measured(raw: RawDocument) -> Inspection | None:
+    """Of a text that is no page, how much it says: nothing in it tells whether to believe it."""
+    if not raw.media_type.startswith("text/"):
+        return None
+    try:
+        text = " ".join(decode(raw.content, raw.charset, raw.uri).split())
+    except DocumentError:
+        return None  # the partitioner refuses it too, and says why
+    return Inspection(digest_text(text), len(text))
+
+
 def judge(look: Look, html: str, uri: str) -> Verdict | None:
     """Whether a page with little text is to be suspected, and on which evidence. Raises ``DocumentError``."""
     if look.documents:

@@ -10,6 +10,9 @@ from enum import StrEnum
 
 from tidemark.domain.hashing import Canonical
 
+NEARLY_ALL = 90.0
+"""Percent of a source, of ``SMALL`` documents at least: losing that is asked about however few they are."""
+SMALL = 4
 NAMED = 20
 """Documents that a breach names; the stored plan has them all."""
 
@@ -31,7 +34,8 @@ class Guards:
 
     *_percent: of the documents that are live; 100 never asks.
     *_documents: a number of documents, whatever share they are; None for no such limit.
-    at_least: below so many documents no percentage asks: half of a source of four is two.
+    at_least: below so many documents no percentage asks (half of a source of four is two), except when
+        nearly all of a source would go.
     """
 
     changed_percent: float = 60.0
@@ -112,6 +116,8 @@ def _limit_passed(count: int, live: int, guards: Guards, sort: Sort) -> str:
     percent, documents = guards.limits(sort)
     if documents is not None and count > documents:
         return f"{documents} documents"
-    if count >= guards.at_least and live and 100 * count / live > percent:
+    share = 100 * count / live if live else 0.0
+    emptied = sort is Sort.GONE and live >= SMALL and share >= NEARLY_ALL
+    if (count >= guards.at_least or emptied) and share > percent:
         return f"{percent:g} %"
     return ""

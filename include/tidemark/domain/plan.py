@@ -132,6 +132,8 @@ class Target:
     """What a healthy document looks like now: the fingerprints, and the generation it belongs to.
 
     accept: URIs whose newer version is to be believed; "*" for all.
+    judge: doubt what is suspected; without, every version is believed.
+    believe_shrunk: a page that lost most of its text is believed, for a person is asked about all of them.
     """
 
     fingerprints: Fingerprints
@@ -139,6 +141,8 @@ class Target:
     gone_after: int
     force: bool = False
     accept: frozenset[str] = frozenset()
+    judge: bool = True
+    believe_shrunk: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,27 +277,46 @@ def suspicion_of(
 ) -> tuple[Reason, str] | None:
     """Why the fetched version is not to be believed, with the evidence; None when it is.
 
-    What is live already is not doubted again.
+    What is live already, be it with other bytes around the same text, is not doubted again.
     """
-    if observed.outcome is not Outcome.FETCHED or target.accept & {"*", observed.uri}:
+    if observed.outcome is not Outcome.FETCHED or not target.judge:
         return None
-    if record is not None and record.raw_hash in (None, observed.raw_hash):
-        return _told(observed) if record.raw_hash is None else None
+    if target.accept & {"*", observed.uri}:
+        return None
+    if record is not None and record.raw_hash is None:
+        return _told(observed)
+    if record is not None and _is_live(record, observed):
+        return None
     if around.repeated:
         detail = f"{around.repeated} addresses suddenly show one text"
         return Reason.REPEATED_TEXT, detail
     return _told(observed) or (_shrinkage(observed, record, target) if record else None)
 
 
+def _is_live(record: DocumentRecord, observed: Observation) -> bool:
+    same_text = record.text_hash is not None and record.text_hash == observed.text_hash
+    return record.raw_hash == observed.raw_hash or same_text
+
+
 def _told(observed: Observation) -> tuple[Reason, str] | None:
     return (Reason(observed.suspicion.value), observed.detail) if observed.suspicion else None
+
+
+def is_shrunk(observed: Observation, record: DocumentRecord) -> bool:
+    """Has the version lost most of the text that is live?"""
+    before, now = record.text_length, observed.text_length
+    return (
+        before is not None
+        and now is not None
+        and before >= SHRUNK_FROM
+        and now < SHRUNK_BELOW * before
+    )
 
 
 def _shrinkage(
     observed: Observation, record: DocumentRecord, target: Target
 ) -> tuple[Reason, str] | None:
-    before, now = record.text_length, observed.text_length
-    if before is None or now is None or before < SHRUNK_FROM or now >= SHRUNK_BELOW * before:
+    if target.believe_shrunk or not is_shrunk(observed, record):
         return None
     suspect = record.suspect
     if (
@@ -303,7 +326,10 @@ def _shrinkage(
         and suspect.runs >= target.gone_after
     ):
         return None
-    return Reason.SHRUNK, f"its text shrank from {before:,} to {now:,} characters"
+    return (
+        Reason.SHRUNK,
+        f"its text shrank from {record.text_length:,} to {observed.text_length:,} characters",
+    )
 
 
 _LEADING = {Outcome.MOVED: Reason.MOVED, Outcome.ALIAS: Reason.ALIAS}

@@ -68,11 +68,6 @@ def question(breaches: Iterable[Breach], planned: Mapping[str, Any]) -> str:
         more = breach.documents - len(breach.uris)
         rest = f"\n- and {more} more" if more > 0 else ""
         parts.append(f"**{breach.sentence()}**\n\n{listed}{rest}")
-        if breach.sort is Sort.SHRUNK:
-            parts.append(
-                "Their last good versions stay live either way; start a run with *accept* to believe "
-                "the new ones."
-            )
     return "\n\n".join(parts)
 
 

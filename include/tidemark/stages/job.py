@@ -46,6 +46,7 @@ class Job:
     guards: how much may change at once before a person is asked; ``approved`` when one has said yes.
     accept: URIs whose doubtful new version is to be believed; "*" for all.
     grace_days: for how long a removed document can be restored for nothing.
+    judge: doubt versions that are suspected, and keep equal pages once; for websites.
     dry_run: plan only; nothing is remembered.
     learn: the crawl sees the source as it is, not a part of what is stored of it.
     """
@@ -65,6 +66,7 @@ class Job:
     approved: bool = False
     accept: frozenset[str] = frozenset()
     grace_days: int = 30
+    judge: bool = True
     dry_run: bool = False
     learn: bool = True
 
@@ -74,7 +76,7 @@ class Tools:
     """The ports a run works with. Constructing them loads nothing heavy.
 
     sentence_embedder: of the profiles that cut by meaning; it may remember what it embedded.
-    inspector: looks at fetched pages before they are planned; None believes them all.
+    inspector: looks at fetched documents before they are planned; None measures nothing.
     """
 
     ledger: Ledger
@@ -120,7 +122,9 @@ def embed_fingerprint(embedder: Embedder, lexical: LexicalEncoder) -> str:
 
 def target(job: Job, tools: Tools, generation: int) -> Target:
     """What the plan compares the ledger with."""
-    return Target(fingerprints(job, tools), generation, job.gone_after, job.force, job.accept)
+    return Target(
+        fingerprints(job, tools), generation, job.gone_after, job.force, job.accept, job.judge
+    )
 
 
 def listing_key(run_id: str) -> str:

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from tidemark.domain.plan import (
     Target,
     decide,
     decide_absent,
+    is_shrunk,
 )
 from tidemark.domain.records import DocumentRecord
 from tidemark.ports import ArtifactStore, Ledger, LineWriter
@@ -77,8 +78,19 @@ class PlanSummary:
 
 
 def make_plan(job: Job, tools: Tools, target: Target) -> PlanSummary:
-    """Decide for every document and store the decisions and the batches of work; changes nothing else."""
+    """Decide for every document and store the decisions and the batches of work; changes nothing else.
+
+    When a person must be asked about pages that shrank, the plan is to believe them: whoever approves it
+    approves that, and is not asked again by the next run.
+    """
     started = perf_counter()
+    plan = _plan(job, tools, target)
+    if any(breach.sort is Sort.SHRUNK for breach in plan.breaches):
+        plan = _plan(job, tools, replace(target, believe_shrunk=True))
+    return replace(plan, seconds=perf_counter() - started)
+
+
+def _plan(job: Job, tools: Tools, target: Target) -> PlanSummary:
     actions: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     census = Census()
@@ -87,13 +99,15 @@ def make_plan(job: Job, tools: Tools, target: Target) -> PlanSummary:
         for planned, record in _decisions(job, tools, target, survey):
             actions[planned.decision.action.value] += 1
             reasons[planned.decision.reason.value] += 1
-            if (sort := _sort(planned, record)) is not None:
+            if (sort := _sort(planned, record, survey)) is not None:
                 census.add(sort, planned.decision.uri)
             if planned.decision.is_work:
                 batches.add(planned)
             else:
                 plan.line(encode_planned(planned))
         batches.close()
+        for uri in survey.collapsed():
+            census.add(Sort.GONE, uri)
         end = survey.end
     work = sum(actions[a.value] for a in (Action.ADD, Action.UPDATE, Action.RESTORE))
     live, _ = tools.ledger.totals(job.source)
@@ -111,7 +125,7 @@ def make_plan(job: Job, tools: Tools, target: Target) -> PlanSummary:
         end.problem,
         batches.bytes,
         _estimate(tools.ledger, job.source, work, batches.bytes),
-        perf_counter() - started,
+        0.0,
         breaches,
     )
 
@@ -178,17 +192,27 @@ def _page(
         yield Planned(decision, value), page.records.get(key)
 
 
-def _sort(planned: Planned, record: DocumentRecord | None) -> Sort | None:
+def _sort(planned: Planned, record: DocumentRecord | None, survey: Survey) -> Sort | None:
     """What a guard counts a decision as, None for what no guard is about."""
-    decision = planned.decision
+    decision, observed = planned.decision, planned.observed
+    if record is None or record.raw_hash is None:
+        return None
     if decision.action is Action.REMOVE:
-        return Sort.GONE if decision.reason not in ELSEWHERE and record else None
+        if decision.reason not in ELSEWHERE:
+            return Sort.GONE
+        # Counted at the end: one document that moves is a move, a dozen that move to one place are gone.
+        survey.note_leaving(record, decision.target)
+        return None
     if decision.reason is Reason.SHRUNK:
         return Sort.SHRUNK
-    if decision.reason is not Reason.CONTENT or record is None or planned.observed is None:
+    if decision.action is not Action.UPDATE or observed is None:
         return None
+    if decision.raw_hash == record.raw_hash or decision.snapshot:
+        return None
+    if is_shrunk(observed, record):
+        return Sort.SHRUNK
     # The bytes of a page change with its furniture; where its text was looked at, that is what counts.
-    same = record.text_hash is not None and record.text_hash == planned.observed.text_hash
+    same = record.text_hash is not None and record.text_hash == observed.text_hash
     return None if same else Sort.CHANGED
 
 

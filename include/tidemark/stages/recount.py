@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from tidemark.domain.guards import Census, Sort
 from tidemark.domain.model import RawDocument
-from tidemark.domain.plan import Reason
+from tidemark.domain.plan import Action, is_shrunk
 from tidemark.domain.records import DocumentRecord
 from tidemark.stages.codec import Planned
 from tidemark.stages.job import Tools, raw_key
@@ -22,20 +22,24 @@ def recount_changes(tools: Tools, planned: Iterable[Planned], furniture: frozens
     """
     census = Census()
     for one in planned:
-        if one.decision.reason is Reason.CONTENT and not _same(tools, one, furniture):
+        if one.decision.action is Action.UPDATE and _is_another(tools, one, furniture):
             census.add(Sort.CHANGED, one.decision.uri)
     return census
 
 
-def _same(tools: Tools, planned: Planned, furniture: frozenset[int]) -> bool:
-    record = tools.ledger.document(planned.decision.document_id)
-    if record is None or record.raw_hash is None or tools.inspector is None:
+def _is_another(tools: Tools, planned: Planned, furniture: frozenset[int]) -> bool:
+    record, observed = tools.ledger.document(planned.decision.document_id), planned.observed
+    if record is None or record.raw_hash in (None, planned.decision.raw_hash):
         return False
+    if observed is not None and is_shrunk(observed, record):
+        return False  # another guard counts it
+    if tools.inspector is None:
+        return True
     texts = []
     for raw in _versions(tools, planned, record):
         seen = tools.inspector.inspect(raw, furniture)
         texts.append(seen.text_hash if seen else None)
-    return len(texts) == 2 and texts[0] is not None and texts[0] == texts[1]
+    return len(texts) < 2 or texts[0] is None or texts[0] != texts[1]
 
 
 def _versions(tools: Tools, planned: Planned, record: DocumentRecord) -> Iterator[RawDocument]:

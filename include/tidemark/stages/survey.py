@@ -24,12 +24,18 @@ DUPLICATE_FROM = 200
 """Characters. Shorter pages may be equal by chance: two stubs are two pages."""
 
 _CONTENT = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
-_THERE, _GOING, _OTHER = 1, 2, 0
+_OTHER, _THERE, _GOING, _KEPT, _REWRITTEN = range(5)
+"""What becomes of what is live at an address: nothing is; it stays; it goes; it stays because its newer
+version cannot be had or believed; it is replaced by another text."""
+COLLAPSED = 2
+"""So many documents that lead to one place leave more behind there than one of them was."""
 _SCHEMA = (
     "CREATE TABLE seen (id BLOB PRIMARY KEY, state INTEGER) WITHOUT ROWID",
     "CREATE TABLE text (hash TEXT, uri TEXT, new INTEGER, changed INTEGER)",
     "CREATE TABLE move (target TEXT PRIMARY KEY, uri TEXT) WITHOUT ROWID",
     "CREATE TABLE left_for (id BLOB PRIMARY KEY, target TEXT) WITHOUT ROWID",
+    "CREATE TABLE same (id BLOB PRIMARY KEY, kept BLOB) WITHOUT ROWID",
+    "CREATE TABLE leaving (id BLOB PRIMARY KEY, uri TEXT, text TEXT, target BLOB) WITHOUT ROWID",
     "CREATE TABLE decided (id BLOB PRIMARY KEY) WITHOUT ROWID",
 )
 
@@ -83,19 +89,51 @@ class Survey:
         ).fetchone()
         return str(row[0]) if row else ""
 
+    def note_leaving(self, record: DocumentRecord, target: str) -> None:
+        """Note that a document is to be let go because its address leads to another one."""
+        self._scratch.database.execute(
+            "INSERT OR IGNORE INTO leaving VALUES (?, ?, ?, ?)",
+            (
+                record.document_id.bytes,
+                record.uri,
+                record.text_hash or record.raw_hash,
+                document_id(self._job.source, target).bytes,
+            ),
+        )
+
+    def note_duplicate(self, uri: str, kept: str) -> None:
+        """Note that an address has the text of another: what leads to the one leads to the other."""
+        ends = [document_id(self._job.source, address).bytes for address in (kept, uri)]
+        self._scratch.database.execute("INSERT OR REPLACE INTO same VALUES (?, ?)", ends[::-1])
+
+    def collapsed(self) -> Iterator[str]:
+        """URIs of documents with texts of their own that all lead to one place, where one may stand."""
+        ends = "coalesce((SELECT kept FROM same WHERE same.id = leaving.target), target)"
+        crowded = (
+            f"SELECT {ends} AS place FROM leaving GROUP BY place "  # noqa: S608 - no value is in it
+            "HAVING count(DISTINCT text) >= ?"
+        )
+        rows = self._scratch.database.execute(
+            f"SELECT uri FROM leaving WHERE {ends} IN ({crowded}) ORDER BY uri",  # noqa: S608 - as above
+            (COLLAPSED,),
+        )
+        yield from (uri for (uri,) in rows)
+
     def surroundings(self, page: Page) -> dict[UUID, Surroundings]:
         """What the rest of the listing says, for those items of which it says something."""
         found: dict[UUID, Surroundings] = {}
         for key, observed in page.observed.items():
             if observed.outcome in (Outcome.MOVED, Outcome.ALIAS):
-                there = self._state(document_id(self._job.source, observed.target)) == _THERE
-                found[key] = Surroundings(target_here=there)
-        texts = [o.text_hash for o in page.observed.values() if o.text_hash]
-        living = self._living(texts)
+                state = self._state(document_id(self._job.source, observed.target))
+                found[key] = Surroundings(target_here=state in (_THERE, _REWRITTEN))
         fetched = {k: o for k, o in page.observed.items() if o.outcome is Outcome.FETCHED}
-        for key, observed in fetched.items():
+        alike = {} if not self._job.judge else fetched
+        living = self._living([o.text_hash for o in alike.values() if o.text_hash])
+        for key, observed in alike.items():
             if (record := page.records.get(key)) is None or _changed(record, observed):
                 around = self._around(observed, living, new=record is None)
+                if around.duplicate_of:
+                    self.note_duplicate(observed.uri, around.duplicate_of)
                 if around != Surroundings():
                     found[key] = around
         new = {k: o for k, o in fetched.items() if k not in page.records}
@@ -118,7 +156,10 @@ class Survey:
             database.execute("BEGIN")
             database.executemany(
                 "INSERT OR IGNORE INTO seen VALUES (?, ?)",
-                [(key.bytes, _state_of(observed)) for key, observed in page.observed.items()],
+                [
+                    (key.bytes, self._state_of(o, page.records.get(key)))
+                    for key, o in page.observed.items()
+                ],
             )
             database.executemany(
                 "INSERT OR IGNORE INTO move VALUES (?, ?)",
@@ -189,8 +230,21 @@ class Survey:
         return {text: sorted(uris, key=_by_length) for text, uris in living.items()}
 
     def _stays(self, record: DocumentRecord) -> bool:
+        """Is what is live of a document still so after this run?"""
         state = self._state(record.document_id)
-        return state == _THERE or (state is None and not self.end.complete)
+        if state is not None:
+            return state in (_THERE, _KEPT)
+        missed_enough = record.missing_runs + 1 >= self._job.gone_after
+        return not self.end.complete or not (self.end.authoritative or missed_enough)
+
+    def _state_of(self, observed: Observation, record: DocumentRecord | None) -> int:
+        if observed.outcome in _CONTENT:
+            if observed.suspicion and self._job.judge:
+                return _KEPT if record is not None else _OTHER
+            return _REWRITTEN if _rewritten(record, observed) else _THERE
+        if observed.outcome is Outcome.FAILED:
+            return _KEPT if record is not None else _OTHER
+        return _GOING
 
     def _around(
         self, observed: Observation, living: dict[str, list[str]], *, new: bool
@@ -247,12 +301,6 @@ class Survey:
         return str(row[0]) if row else ""
 
 
-def _state_of(observed: Observation) -> int:
-    if observed.outcome in _CONTENT:
-        return _OTHER if observed.suspicion else _THERE
-    return _GOING if observed.outcome in (Outcome.GONE, Outcome.MOVED) else _OTHER
-
-
 def _comparable(observed: Observation) -> bool:
     return (
         observed.outcome is Outcome.FETCHED
@@ -262,7 +310,8 @@ def _comparable(observed: Observation) -> bool:
 
 
 def _changed(record: DocumentRecord, observed: Observation) -> bool:
-    return record.raw_hash is not None and record.raw_hash != observed.raw_hash
+    fetched = observed.outcome is Outcome.FETCHED
+    return fetched and record.raw_hash not in (None, observed.raw_hash)
 
 
 def _rewritten(record: DocumentRecord | None, observed: Observation) -> bool:

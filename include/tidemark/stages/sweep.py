@@ -1,7 +1,7 @@
 """Sweep: remove what is gone, note what was seen and what was missed."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from time import perf_counter
@@ -57,24 +57,22 @@ def sweep(job: Job, tools: Tools, generation: int) -> SweepSummary:
     while page := list(islice(plan, PAGE)):
         records = tools.ledger.documents_by_id([p.decision.document_id for p in page])
         _note(job, tools, page, records)
-        for planned in _removals(page):
+        documents.update(
+            p.decision.action.value for p in page if p.decision.action is not Action.REMOVE
+        )
+    # After all notes: what one address leads to may be known by another, further down in the plan.
+    for planned in read_plan(tools.artifacts, plan_key(job.run_id)):
+        if planned.decision.action is Action.REMOVE:
             removed = remove(job, tools, planned, generation)
             if removed is not None:
                 documents[Action.REMOVE.value] += 1
                 removed_chunks += removed
             tools.progress.advance(detail=planned.decision.uri)
-        documents.update(
-            p.decision.action.value for p in page if p.decision.action is not Action.REMOVE
-        )
     switched = switch_when_complete(job, tools, generation)
     expired = expire(job, tools)
     return SweepSummary(
         dict(documents), removed_chunks, switched, perf_counter() - started, expired.documents
     )
-
-
-def _removals(page: Sequence[Planned]) -> Iterator[Planned]:
-    return (p for p in page if p.decision.action is Action.REMOVE)
 
 
 def _note(
@@ -172,7 +170,8 @@ def _suspect(job: Job, planned: Planned, record: DocumentRecord, tools: Tools) -
 def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | None:
     """Remove one document from every generation, then from the ledger; how many points it had.
 
-    None when a later run has seen it: this plan is out of date and decides nothing any more.
+    None when a later run has seen it, so that this plan is out of date and decides nothing any more, and
+    when what its address leads to is not indexed after all: then it stays as it is.
     """
     document = planned.decision.document_id
     with tools.ledger.lock_documents([document]):
@@ -180,6 +179,9 @@ def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | N
         run = tools.ledger.run(job.run_id)
         if record is not None and run is not None and record.last_seen > run.started_at:
             tools.ledger.record_events([_superseded(job, planned, record)])
+            return None
+        if record is not None and record.raw_hash and not _stands_elsewhere(job, tools, planned):
+            tools.ledger.record_events([_not_there_yet(job, planned, record)])
             return None
         # The note first: were this cut short, a document that came back must not pass as unchanged.
         tools.ledger.begin(job.run_id, job.source, {document: planned.decision.uri})
@@ -198,6 +200,29 @@ def _keep_vectors(tools: Tools, record: DocumentRecord) -> None:
     if record.generation is not None:
         with tools.index.session():
             put_aside(tools, record.document_id, record.generation, record.fingerprints.embed)
+
+
+def _stands_elsewhere(job: Job, tools: Tools, planned: Planned) -> bool:
+    """Is the document that the address leads to live? Also for a removal that is none of that kind."""
+    target = planned.decision.target
+    if not target:
+        return True
+    found = tools.ledger.document(document_id(job.source, target))
+    if found is None and (alias := tools.ledger.aliases_by_uri(job.source, [target]).get(target)):
+        found = tools.ledger.document(alias.document_id)
+    return found is not None and found.raw_hash is not None
+
+
+def _not_there_yet(job: Job, planned: Planned, record: DocumentRecord) -> RunDocument:
+    return RunDocument(
+        job.run_id,
+        record.document_id,
+        record.uri,
+        Action.KEEP.value,
+        Reason.UNREACHABLE.value,
+        f"leads to {planned.decision.target}, which is not indexed",
+        chunks_kept=record.chunks,
+    )
 
 
 def _superseded(job: Job, planned: Planned, record: DocumentRecord) -> RunDocument:

@@ -212,6 +212,7 @@ class SftpServer:
     """An SSH server that shows a folder; files in ``failing`` cannot be opened.
 
     opened: paths that were.
+    connections: how many came.
     """
 
     root: Path
@@ -219,6 +220,7 @@ class SftpServer:
     port: int = 0
     failing: set[str] = field(default_factory=set)
     opened: list[str] = field(default_factory=list)
+    connections: int = 0
 
     @property
     def url(self) -> str:
@@ -297,6 +299,7 @@ def sftp_server(root: Path) -> Iterator[SftpServer]:
                 connection, _ = listener.accept()
             except OSError:
                 return
+            told.connections += 1
             transport = paramiko.Transport(connection)
             transports.append(transport)
             transport.add_server_key(told.host_key)

@@ -1,11 +1,15 @@
 """What only web, WebDAV and SSH servers do as places of files."""
 
 import os
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import paramiko
 import pytest
@@ -234,6 +238,52 @@ def test_a_wrong_password_for_an_ssh_server_is_told_without_being_shown(sftp: Sf
     end = crawl(sftp.url, credentials=replace(sftp.credentials(), password="wr0ng-word")).end
     assert "refuses the login" in end.problem
     assert "wr0ng-word" not in end.problem
+
+
+def test_an_ssh_server_on_a_private_address_is_not_even_connected_to(sftp: SftpServer) -> None:
+    end = crawl(sftp.url, credentials=sftp.credentials(), allow_private=False).end
+    assert "allow_private" in end.problem
+    assert sftp.connections == 0
+
+
+def test_an_ssh_server_is_reached_at_the_address_that_was_judged_and_known_by_its_name(
+    sftp: SftpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    real = socket.getaddrinfo
+
+    def getaddrinfo(host: str, *others: Any, **named: Any) -> Any:
+        if host == "files.example":
+            asked.append(host)
+            # It would resolve elsewhere a moment later.
+            host = "127.0.0.1" if len(asked) == 1 else "127.0.0.2"
+        return real(host, *others, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    named = sftp.url.replace("127.0.0.1", "files.example")
+    assert crawl(named, credentials=sftp.credentials()).end.complete
+    assert asked == ["files.example"]
+    line = sftp.credentials().extra["host_key"]
+    known = sftp.root.parent / "known_hosts"
+    known.write_text(f"[127.0.0.1]:{sftp.port} {line}\n")
+    asked.clear()
+    by_address = replace(sftp.credentials(), extra={"known_hosts": str(known)})
+    assert "host key" in crawl(named, credentials=by_address).end.problem
+
+
+def test_a_server_that_is_no_ssh_server_is_told_once_and_nothing_is_printed(
+    index: IndexServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = (
+        "from tidemark.adapters.files import FilesOptions, FilesSource\n"
+        f"options = FilesOptions('sftp://127.0.0.1:{urlsplit(index.url).port}/a', allow_private=True)\n"
+        "*_, end = FilesSource(options).crawl(type('K', (), {'uris': lambda self: iter(())})())\n"
+        "print(end.problem)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    told = capfd.readouterr()
+    assert "cannot be read" in told.out
+    assert told.err == ""
 
 
 @pytest.mark.parametrize("key", ["nonsense", "ssh-ed25519 AAAA", "ssh-ed25519 ###"])

@@ -134,7 +134,9 @@ class SftpWorld(IndexWorld):
         self._sftp = stack.enter_context(sftp_server(root))
 
     def source(self) -> Source:
-        return FilesSource(FilesOptions(self._sftp.url, credentials=self._sftp.credentials()))
+        return FilesSource(
+            FilesOptions(self._sftp.url, allow_private=True, credentials=self._sftp.credentials())
+        )
 
     def uri(self, name: str) -> str:
         return f"{self._sftp.url}/{name}"

@@ -1,7 +1,9 @@
 """A git repository as a source: its promises as a source, and what only repositories do."""
 
 import os
+import shlex
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,6 +17,7 @@ from test_sources import World, _filled
 
 from sites import Crawled, crawl_all
 from tidemark.adapters.git_clone import BlobReader
+from tidemark.adapters.git_program import GitProgram
 from tidemark.adapters.git_source import GitOptions, GitSource
 from tidemark.adapters.memory_source import MemoryKnown
 from tidemark.domain.credentials import Credentials
@@ -404,6 +407,61 @@ def test_a_private_address_is_refused_unless_it_is_allowed(served: Any, tmp_path
     end = crawl_all(source(served.url, tmp_path, branch="main")).end
     assert "allow_private" in end.problem
     assert served.requests == []
+
+
+def test_over_ssh_too_a_private_address_is_refused_before_anything_connects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[object] = []
+    monkeypatch.setattr(GitProgram, "_run", lambda *told: tried.append(told) or b"")
+    end = crawl_all(source("ssh://git@127.0.0.1:9/handbook.git", tmp_path, branch="main")).end
+    assert "allow_private" in end.problem
+    assert not [t for t in tried if "ls-remote" in str(t)]
+
+
+def test_over_ssh_the_address_that_was_judged_is_used_and_the_host_is_known_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def getaddrinfo(host: str, port: int, **_: object) -> list[object]:
+        assert (host, port) == ("git.example.org", 2222)
+        return [(2, 1, 6, "", (a, port)) for a in ("10.0.0.1", "93.184.216.34")]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    told: list[str] = []
+
+    def run(program: GitProgram, arguments: Any, environment: Any, *_: object) -> bytes:
+        told.append(environment.get("GIT_SSH_COMMAND", ""))
+        return b""
+
+    monkeypatch.setattr(GitProgram, "_run", run)
+    options = GitOptions("ssh://git@git.example.org:2222/handbook.git")
+    GitProgram(options, tmp_path).remote("ls-remote")
+    (command,) = told
+    said = subprocess.run(
+        [*shlex.split(command), "-G", "-p", "2222", "git@git.example.org"],
+        check=True, capture_output=True, text=True,
+    ).stdout.splitlines()  # fmt: skip
+    assert "hostname 93.184.216.34" in said
+    assert "hostkeyalias [git.example.org]:2222" in said
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 12345\n".format(
+    "4d" * 32
+)
+
+
+def test_a_file_that_is_kept_in_lfs_is_excluded_and_told(
+    repository: Repository, tmp_path: Path
+) -> None:
+    about = f"How a pointer looks:\n\n{POINTER}"
+    repository.put("guide.pdf", POINTER)
+    repository.commit(a=POINTER, b=about, c=POINTER + "\nis how a pointer begins. " * 60)
+    crawled = crawl_all(source(repository, tmp_path))
+    assert said(repository, crawled) == {
+        "a.md": "excluded", "b.md": "fetched", "c.md": "fetched", "guide.pdf": "excluded",
+    }  # fmt: skip
+    assert "LFS" in crawled.items[base(repository) + "guide.pdf"].detail
+    assert crawled.end.complete
 
 
 def test_a_redirect_is_not_followed(served: Any, tmp_path: Path) -> None:

@@ -9,7 +9,18 @@ from tidemark.adapters.address_rules import AddressRefusedError, is_public
 from tidemark.adapters.website_addresses import GuardedBackend
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1", "::ffff:93.184.216.34"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "93.184.216.34",
+        "2606:2800:220:1::1",
+        "::ffff:93.184.216.34",
+        "64:ff9b::5db8:d822",
+        "::ffff:0:5db8:d822",
+        "2002:5db8:d822::1",
+        "168.63.129.17",
+    ],
+)
 def test_addresses_of_the_internet_are_public(address: str) -> None:
     assert is_public(ip_address(address))
 
@@ -20,7 +31,10 @@ def test_addresses_of_the_internet_are_public(address: str) -> None:
         "127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1",
         "169.254.169.254", "100.64.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1",
         "fd00::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1",
-        "2002:7f00:1::", "2002:a00:1::",
+        "2002:7f00:1::", "2002:a00:1::", "64:ff9b:1::7f00:1", "64:ff9b:1::5db8:d822",
+        "::ffff:0:7f00:1", "::127.0.0.1", "fec0::1", "192.0.0.1", "192.0.0.9", "192.0.0.192",
+        "192.88.99.1", "3fff::1", "5f00::1", "168.63.129.16", "2001:db8::1", "2001:20::1",
+        "100::1", "4000::1", "2001:0:5db8:d822::80ff:fffe", "198.18.0.1", "203.0.113.9",
     ],
 )  # fmt: skip
 def test_addresses_of_a_machine_or_a_network_are_not(address: str) -> None:

@@ -363,6 +363,67 @@ def test_a_site_that_has_no_sitemap_needs_none(site: Site, body: str) -> None:
     assert crawl(site, use_sitemap=True).end.complete
 
 
+NO_SITEMAPS = [
+    Page("<!doctype html><h1>Welcome</h1>"), Page(""), Page(status=401), Page(status=403),
+    Page(location="/"), Page(location="/login"), Page(location="http://127.0.0.1:1/login"),
+    Page(status=204), Page("{}", media_type="application/json"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", NO_SITEMAPS)
+def test_a_guessed_sitemap_that_broke_hides_what_only_it_leads_to(site: Site, answer: Page) -> None:
+    site.pages.update({"/": "home", "/login": "log in", "/orphan": "orphan"})
+    site.pages["/sitemap.xml"] = sitemap(site, "/orphan")
+    known = MemoryKnown()
+    assert crawl(site, known, use_sitemap=True).end.complete
+    site.pages["/sitemap.xml"] = answer
+    crawled = crawl(site, known, use_sitemap=True)
+    assert "/orphan" not in crawled.outcomes(site.origin)
+    assert "use_sitemap" in crawled.end.problem
+    assert "/sitemap.xml" in crawled.end.problem
+
+
+@pytest.mark.parametrize("answer", [Page(status=404), Page(status=410)])
+def test_a_guessed_sitemap_that_is_gone_hides_nothing(site: Site, answer: Page) -> None:
+    site.pages.update({"/": "home", "/orphan": "orphan", "/sitemap.xml": sitemap(site, "/orphan")})
+    known = MemoryKnown()
+    crawl(site, known, use_sitemap=True)
+    site.pages["/sitemap.xml"] = answer
+    assert crawl(site, known, use_sitemap=True).end.complete
+
+
+@pytest.mark.parametrize("answer", NO_SITEMAPS)
+def test_a_guess_that_meets_no_sitemap_is_no_matter_while_links_reach_all_or_the_rest_is_gone(
+    site: Site, answer: Page
+) -> None:
+    site.pages.update({"/": links("/1", "/2"), "/1": "1", "/2": "2", "/sitemap.xml": answer})
+    known = MemoryKnown()
+    for _ in range(2):
+        assert crawl(site, known, use_sitemap=True).end.complete
+    site.pages["/"] = links("/1")
+    del site.pages["/2"]
+    crawled = crawl(site, known, use_sitemap=True)
+    assert crawled.outcomes(site.origin)["/2"] == "gone"
+    assert crawled.end.complete
+
+
+@pytest.mark.parametrize("place", ["http://elsewhere.example/s.xml", "http://10.0.0.1/s.xml"])
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_sitemap_on_another_host_is_not_passed_over_silently(
+    site: Site, place: str, inner: bool
+) -> None:
+    site.pages.update({"/": "home", "/orphan": "orphan", "/sitemap.xml": sitemap(site, "/orphan")})
+    known = MemoryKnown()
+    crawl(site, known, use_sitemap=True)
+    index = f"<sitemapindex><sitemap><loc>{place}</loc></sitemap></sitemapindex>"
+    site.pages["/index.xml"] = index
+    site.pages["/robots.txt"] = f"Sitemap: {f'{site.origin}/index.xml' if inner else place}"
+    end = crawl(site, known, use_sitemap=True).end
+    assert f"{place} is on another host" in end.problem
+    site.pages["/"] = links("/orphan")
+    assert crawl(site, known, use_sitemap=True).end.complete
+
+
 def test_a_sitemap_that_is_away_or_breaks_off_makes_the_listing_incomplete(site: Site) -> None:
     site.pages.update({"/": "home", "/1": "1", "/sitemap.xml": Page(status=503)})
     assert not crawl(site, use_sitemap=True).end.complete

@@ -2,15 +2,66 @@
 
 A name is resolved, its addresses are judged, and the connection is made to the very address that was judged:
 a name that resolves differently a moment later gains nothing.
+
+The ranges are named here, because Python's own answer (``is_global``) differs between its patch releases.
+Of IPv6 only global unicast, 2000::/3, is public at all; v6 ranges outside it are refused without a line.
 """
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 
 from tidemark.domain.errors import PermanentError
 
-_NAT64 = IPv6Network("64:ff9b::/96")
+_REFUSED_V4 = tuple(
+    IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",  # this network: RFC 791, RFC 1122
+        "10.0.0.0/8",  # private: RFC 1918
+        "100.64.0.0/10",  # shared by a carrier's customers: RFC 6598
+        "127.0.0.0/8",  # loopback: RFC 1122
+        "168.63.129.16/32",  # Azure's platform (its documentation): public by its number alone
+        "169.254.0.0/16",  # link-local, with the clouds' metadata: RFC 3927
+        "172.16.0.0/12",  # private: RFC 1918
+        "192.0.0.0/24",  # protocol assignments, some clouds' metadata: RFC 6890
+        "192.0.2.0/24",  # documentation: RFC 5737
+        "192.88.99.0/24",  # 6to4 relays, withdrawn: RFC 7526
+        "192.168.0.0/16",  # private: RFC 1918
+        "198.18.0.0/15",  # benchmarks: RFC 2544
+        "198.51.100.0/24",  # documentation: RFC 5737
+        "203.0.113.0/24",  # documentation: RFC 5737
+        "224.0.0.0/4",  # multicast: RFC 5771
+        "240.0.0.0/4",  # reserved, and broadcast: RFC 1112, RFC 919
+    )
+)
+_PUBLIC_V6 = IPv6Network("2000::/3")  # global unicast: RFC 4291, RFC 3513
+_REFUSED_V6 = tuple(
+    IPv6Network(text)
+    for text in (
+        "2001::/23",  # protocol assignments (benchmarks, ORCHID): RFC 2928, RFC 5180, RFC 7343
+        "2001:db8::/32",  # documentation: RFC 3849
+        "3fff::/20",  # documentation: RFC 9637
+        # Outside 2000::/3, named so that the table tells what is meant:
+        "64:ff9b:1::/48",  # a network's own NAT64: RFC 8215
+        "100::/64",  # discard: RFC 6666
+        "5f00::/16",  # segment routing: RFC 9602
+        "fc00::/7",  # unique local: RFC 4193
+        "fe80::/10",  # link-local: RFC 4291
+        "fec0::/10",  # site-local, withdrawn: RFC 3879
+        "ff00::/8",  # multicast: RFC 4291
+    )
+)
+_TEREDO = IPv6Network("2001::/32")  # RFC 4380: the v4 address is at the end, inverted
+_6TO4 = IPv6Network("2002::/16")  # RFC 3056: it follows the prefix
+_V4_AT_THE_END = tuple(
+    IPv6Network(text)
+    for text in (
+        "::/96",  # v4-compatible, withdrawn, with :: and ::1 as of 0.0.0.0/8: RFC 4291
+        "::ffff:0:0/96",  # v4-mapped: RFC 4291
+        "::ffff:0:0:0/96",  # v4-translated (SIIT): RFC 2765
+        "64:ff9b::/96",  # NAT64: RFC 6052
+    )
+)
 
 
 class AddressRefusedError(PermanentError):
@@ -18,16 +69,24 @@ class AddressRefusedError(PermanentError):
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Is it an address of the public internet, seen through every way to write a v4 address as v6?"""
-    if isinstance(address, IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour
-        if address.teredo is not None:
-            inner = address.teredo[1]
-        if address in _NAT64:
-            inner = IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(inner)
-    return address.is_global and not address.is_multicast
+    """Is it an address of the public internet? One with a v4 address in it is what that one is."""
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _REFUSED_V4)
+    inner = _embedded(address)
+    if inner is not None:
+        return is_public(inner)
+    return address in _PUBLIC_V6 and not any(address in network for network in _REFUSED_V6)
+
+
+def _embedded(address: IPv6Address) -> IPv4Address | None:
+    number = int(address)
+    if any(address in network for network in _V4_AT_THE_END):
+        return IPv4Address(number & 0xFFFFFFFF)
+    if address in _6TO4:
+        return IPv4Address(number >> 80 & 0xFFFFFFFF)
+    if address in _TEREDO:
+        return IPv4Address(~number & 0xFFFFFFFF)
+    return None
 
 
 def permitted(host: str, found: Iterable[Any], *, allow_private: bool) -> list[str]:

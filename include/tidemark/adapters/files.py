@@ -30,7 +30,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fsspec.implementations.local import LocalFileSystem
-from fsspec.utils import get_protocol
 
 from tidemark.adapters.files_rules import FileRules, end_of, limited, media_type, quoted
 from tidemark.adapters.files_walk import Entry, FolderWalk
@@ -39,6 +38,7 @@ from tidemark.adapters.remote_stores import check_location
 from tidemark.domain.credentials import Credentials
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.hashing import fingerprint
+from tidemark.domain.locations import is_chained, scheme_of
 from tidemark.domain.model import (
     CrawlEnd,
     CrawlItem,
@@ -64,7 +64,7 @@ class FilesOptions:
     base_uri: what URIs start with instead of the place's own URL.
     allow_empty: an empty place means that everything in it was deleted.
     credentials: what opens the store.
-    allow_private: a web or WebDAV server may be on this machine or in a private network.
+    allow_private: a web, WebDAV or SFTP server may be on this machine or in a private network.
     """
 
     path: str
@@ -87,7 +87,7 @@ class FilesOptions:
 
     @property
     def _is_local(self) -> bool:
-        return "::" not in self.path and get_protocol(self.path) in {"file", "local"}
+        return not is_chained(self.path) and scheme_of(self.path) in {None, "file", "local"}
 
     @property
     def is_remote(self) -> bool:

@@ -9,7 +9,7 @@ from tidemark.domain.credentials import Credentials
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.hashing import Canonical, fingerprint
 
-_ADAPTER_VERSION = 1
+_ADAPTER_VERSION = 2
 """Raised when the same file would be given other bytes or another media type than before."""
 _SCP_LIKE = re.compile(r"(?:(?P<user>[\w.-]+)@)?(?P<host>[\w.-]+):(?P<path>[^/\\:][^:]*)")
 _BAD_REFERENCE = re.compile(r"^[-/.]|\.\.|[\x00-\x20\x7f~^:?*\[\\]|@\{|//|[/.]$|\.lock(?:/|$)")
@@ -28,7 +28,7 @@ class GitOptions:
     include, exclude: patterns over paths relative to the folder (``adapters/patterns.py``).
     link: where a file is shown at a commit, with ``{commit}`` and ``{path}``; "" for the host's own way.
     max_bytes: of one file; larger ones are excluded without being read.
-    allow_private: an http(s) host may be on this machine or in a private network.
+    allow_private: the host may be on this machine or in a private network.
     timeout: seconds that one exchange with the remote may take.
     credentials: login and password or token (http), a key (ssh).
     """

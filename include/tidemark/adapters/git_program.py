@@ -211,14 +211,7 @@ class GitProgram:
         """Settings that pin the connection to a judged address and carry the credentials."""
         remote, credentials = self._options.remote, self._options.credentials
         port = remote.port or (443 if remote.scheme == "https" else 80)
-        try:
-            addresses = judged_addresses(
-                remote.host, port, allow_private=self._options.allow_private
-            )
-        except OSError as error:
-            raise TransientError(
-                f"The name {remote.host} cannot be resolved.", "Check the URL and the network."
-            ) from error
+        addresses = self._judged(port)
         settings = []
         if ":" not in remote.host:
             # git would resolve the name again, and may then find another address.
@@ -233,6 +226,19 @@ class GitProgram:
                 settings.append((setting, str(extra[key])))
         return settings
 
+    def _judged(self, port: int) -> list[str]:
+        """The addresses of the remote that may be connected to, at least one."""
+        host = self._options.remote.host
+        try:
+            found = judged_addresses(host, port, allow_private=self._options.allow_private)
+        except OSError:
+            found = []
+        if not found:
+            raise TransientError(
+                f"The name {host} cannot be resolved.", "Check the URL and the network."
+            )
+        return found
+
     @contextmanager
     def _ssh(self) -> Iterator[str]:
         credentials = self._options.credentials
@@ -240,6 +246,12 @@ class GitProgram:
         words = ["ssh", "-F", os.devnull, "-o", "BatchMode=yes", "-o", "ConnectTimeout=30"]
         if credentials and credentials.login:
             words += ["-o", f"User={credentials.login}"]
+        remote = self._options.remote
+        host = f"[{remote.host}]:{remote.port}" if remote.port else remote.host
+        # ssh would resolve the name again, and may then find another address. It takes one only, the
+        # first; the host key stays known under the name.
+        words += ["-o", f"HostName={self._judged(remote.port or 22)[0]}"]
+        words += ["-o", f"HostKeyAlias={host}", "-o", "CheckHostIP=no"]
         with _secret_file(str(extra.get("private_key") or "")) as key_path:
             key = key_path or str(extra.get("key_file") or "")
             if key:
@@ -249,8 +261,6 @@ class GitProgram:
                     "git over ssh cannot log in with a password.",
                     "Give the connection a key_file or private_key, or use https with a token.",
                 )
-            remote = self._options.remote
-            host = f"[{remote.host}]:{remote.port}" if remote.port else remote.host
             host_key = extra.get("host_key")
             with _secret_file(f"{host} {host_key}" if host_key else "") as known:
                 known = known or str(extra.get("known_hosts") or "")

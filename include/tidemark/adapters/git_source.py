@@ -5,6 +5,7 @@
     its blob id is the one held                NOT_MODIFIED, not read
     another blob id                            FETCHED, with a link to it at its last commit, and its time
     larger than max_bytes, a link              EXCLUDED, not read
+    kept in LFS (a pointer in its place)       EXCLUDED
     in a submodule, hidden, no document        not listed (EXCLUDED when an include pattern asks for it)
     not tracked any more                       not listed: the listing is authoritative
     the remote is away, or refuses             the copy is listed; the listing is incomplete
@@ -15,6 +16,7 @@ between the last indexed commit and this one would tell, and right after a force
 run that was applied in part as well. The commit is the end's ``state``.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -41,6 +43,15 @@ from tidemark.ports import Clock, Known
 __all__ = ["GitOptions", "GitSource"]
 
 _LINK_MODE = "120000"
+_LFS_POINTER = re.compile(
+    rb"version https?://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/[^\n]*\n(?:.*\n)*?oid sha256:"
+)
+_LFS_POINTER_BYTES = 1_024
+"""The most that a pointer may have, by the specification of Git LFS."""
+_IN_LFS = (
+    "is kept in LFS, which is not read: commit the file itself to the repository, or index a checkout with"
+    " its LFS files as a source of files"
+)
 
 
 def _utc_now() -> datetime:
@@ -144,6 +155,8 @@ class _Crawl:
             content = reader.read(blob.object_id)
         except TidemarkError as error:
             return CrawlItem(SourceItem(uri), Outcome.FAILED, detail=str(error))
+        if blob.size < _LFS_POINTER_BYTES and _LFS_POINTER.match(content):
+            return CrawlItem(item, Outcome.EXCLUDED, detail=_IN_LFS)
         change = history.last_change(path)
         raw = RawDocument(
             uri,

@@ -1,4 +1,4 @@
-"""Connects for stores on the web: to public addresses only, unless a source allows others."""
+"""Connects for stores on other machines: to public addresses only, unless a source allows others."""
 
 import socket
 import ssl
@@ -20,6 +20,20 @@ def judged_addresses(host: str, port: int, *, allow_private: bool) -> list[str]:
     except UnicodeError as error:
         raise OSError(f"the name {host} cannot be resolved") from error
     return permitted(host, found, allow_private=allow_private)
+
+
+def guarded_socket(host: str, port: int, timeout: float, *, allow_private: bool) -> socket.socket:
+    """A socket that is connected to the very address that was judged; ``timeout`` in seconds.
+
+    Raises ``AddressRefusedError`` when none may be connected to, ``OSError`` when none answers.
+    """
+    failure = OSError(f"the name {host} has no address")
+    for address in judged_addresses(host, port, allow_private=allow_private):
+        try:
+            return socket.create_connection((address, port), timeout)
+        except OSError as error:
+            failure = error
+    raise failure
 
 
 class _GuardedBackend(httpcore.SyncBackend):

@@ -5,6 +5,10 @@ its pages and nothing else. A changed object is read under the condition that it
 listed. With ``version_aware`` the versions are listed, and each is read by its id: the bytes are right
 though the object is replaced meanwhile; it needs the right to list versions, and old versions are listed
 too, so it is not the default.
+
+``allow_private`` is not asked: the URL of a bucket names no host. The only host beside AWS's own is the
+``endpoint_url`` of the connection, which whoever keeps the secrets has chosen, so it is trusted and may be
+on a private address, as the servers of one's own network are.
 """
 
 from collections.abc import Iterator

@@ -11,9 +11,11 @@
     extra known_hosts        path of a file with host keys, instead of the account's own
     extra no_host_key_check  true accepts any server
 
-Links are not followed: the server alone knows where they lead.
+Links are not followed: the server alone knows where they lead. The server's address is judged whether the
+URL or the connection names it (``address_rules.py``).
 """
 
+import logging
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -23,6 +25,7 @@ from urllib.parse import unquote, urlsplit
 
 from tidemark.adapters.files_rules import quoted
 from tidemark.adapters.files_walk import is_hidden
+from tidemark.adapters.remote_connection import guarded_socket
 from tidemark.adapters.remote_credentials import is_set, storage_options
 from tidemark.adapters.remote_types import Body, ChangedError, Entry, Location, missing_package
 from tidemark.domain.credentials import Credentials
@@ -31,6 +34,8 @@ from tidemark.domain.model import Validators
 
 _TIMEOUT_SECONDS = 30.0
 _DEEPEST = 100
+_LOG = "tidemark.adapters.remote_sftp.paramiko"
+"""Where paramiko writes for this adapter: to nobody, since every failure is translated and told once."""
 
 
 class SftpStore:
@@ -46,6 +51,7 @@ class SftpStore:
         options = storage_options("sftp", location.credentials)
         self._host = parts.hostname or str(options.get("host", ""))
         self._port = parts.port or int(options.get("port", 22))
+        self._allow_private = location.allow_private
         if not self._host:
             raise ConfigurationError(
                 "The SFTP URL names no server.",
@@ -58,6 +64,8 @@ class SftpStore:
         self._base = f"sftp://{self._host}{port}"
         self.place = self._base + quoted(path)
         self._client = paramiko.SSHClient()
+        _silence(logging.getLogger(_LOG))
+        self._client.set_log_channel(_LOG)
         try:
             self._sftp: Any = self._connected(paramiko, options, location.credentials)
             self._root = self._sftp.normalize(self._root).rstrip("/")
@@ -147,10 +155,16 @@ class SftpStore:
         key_file = extra.get("key_file")
         password = options.get("password")
         alone = not (key or key_file or password)
+        connected = None
         try:
+            connected = guarded_socket(
+                self._host, self._port, _TIMEOUT_SECONDS, allow_private=self._allow_private
+            )
+            # The name is still given: the host key is known under it.
             self._client.connect(
                 self._host,
                 self._port,
+                sock=connected,
                 username=options.get("username"),
                 password=password,
                 pkey=key,
@@ -164,6 +178,7 @@ class SftpStore:
                 look_for_keys=alone,
             )
             sftp = self._client.open_sftp()
+            connected = None
         except paramiko.AuthenticationException as error:
             raise PermanentError(
                 f"The server {self._host} refuses the login.",
@@ -181,6 +196,9 @@ class SftpStore:
                     'Put it into the connection\'s extra: {"host_key": "ssh-ed25519 AAAA..."}.',
                 ) from error
             raise self._translated(error) from error
+        finally:
+            if connected is not None:
+                connected.close()
         channel = sftp.get_channel()
         if channel is not None:
             channel.settimeout(_TIMEOUT_SECONDS)
@@ -222,6 +240,12 @@ class SftpStore:
         return TransientError(
             f"{place} cannot be read ({told}).", "Check that the server and the network are up."
         )
+
+
+def _silence(log: logging.Logger) -> None:
+    log.propagate = False
+    if not log.handlers:
+        log.addHandler(logging.NullHandler())
 
 
 def _private_key(paramiko: Any, credentials: Credentials | None) -> Any:

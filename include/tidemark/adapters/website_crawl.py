@@ -26,7 +26,8 @@ for ever; an outage hides it for today.
 Then every URI that is known and was not reached is asked whether it still exists. 404 and 410 are GONE. One
 that redirects for good to a document of the listing has MOVED. One that exists all the same is not listed:
 nothing leads to it any more, and the plan's rule for the absent (so many complete crawls) decides. A known
-URI that scope or patterns no longer admit is EXCLUDED.
+URI that scope or patterns no longer admit is EXCLUDED. Where a sitemap was not read that may have led
+to one of those, the listing is incomplete (``SitemapReader.doubts``).
 """
 
 from collections import deque
@@ -104,6 +105,7 @@ class Crawl:
         self._origins: dict[str, None] = {}
         self._outages = 0
         self._lacks = Shortfalls()
+        self._doubts: list[str] = []
         self._stopped = False
 
     def run(self) -> Iterator[CrawlItem | CrawlEnd]:
@@ -298,6 +300,13 @@ class Crawl:
                 yield self._said(uri, Outcome.EXCLUDED, "is no longer in the source's scope")
         yield from self._drain(lambda: len(self._frontier), probing=True)
         yield from leads.settle_probed()
+        if self._doubts and self._trail.has_absent():
+            for doubt in self._doubts:
+                self._lacks.add(doubt)
+            self._lacks.add(
+                "Known pages that nothing else leads to may be in it: mend the sitemap, let it answer 404, "
+                "or set use_sitemap to false."
+            )
 
     def _read_sitemaps(self) -> None:
         reader = SitemapReader(self._fetcher, self._loop)
@@ -311,3 +320,4 @@ class Crawl:
                         self._trail.date(uri, page.modified[:64])
         for problem in reader.problems:
             self._lacks.add(problem)
+        self._doubts = reader.doubts

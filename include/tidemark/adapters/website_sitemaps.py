@@ -16,6 +16,8 @@ MAX_BYTES = 50 * 1024 * 1024
 """Decoded, as the sitemap protocol has it."""
 MAX_FILES = 1_000
 _MAX_REDIRECTS = 5
+_MAX_DOUBTS = 3
+_NOT_THERE = frozenset({404, 410})
 _STEP_BYTES = 65_536
 _IN_MEMORY_BYTES = 1_000_000
 _GZIP = b"\x1f\x8b"
@@ -24,6 +26,9 @@ _GZIP = b"\x1f\x8b"
 class SitemapReader:
     """Reads the sitemaps of an origin; what goes wrong is in ``problems`` afterwards.
 
+    ``doubts`` are what goes wrong only where pages are missing that such a sitemap may have named: it was
+    not read, but nothing shows that there is, or was, one to read.
+
     A sitemap is kept in a temporary file and read as a stream, so that memory stays flat.
     """
 
@@ -31,12 +36,14 @@ class SitemapReader:
         self._fetcher = fetcher
         self._loop = loop
         self.problems: list[str] = []
+        self.doubts: list[str] = []
 
     def pages(self, origin: str, declared: list[str]) -> Iterator[Listed]:
         """Stream the pages that the declared sitemaps list, or ``/sitemap.xml`` where none is declared.
 
-        A guessed sitemap that is not there is no problem; one that is declared or in an index is, unless
-        it is on another host, which is passed over.
+        A guessed sitemap that is not there (404, 410) is nothing; one that is declared or in an index is a
+        problem. A guess that is answered with anything else, and a sitemap on another host, which is not
+        asked, are doubts.
         """
         waiting = deque((url, True) for url in declared) or deque(
             [(f"{origin}/sitemap.xml", False)]
@@ -45,7 +52,10 @@ class SitemapReader:
         while waiting:
             url, promised = waiting.popleft()
             canonical = canonical_url(url, origin)
-            if canonical is None or canonical in read or site_of(canonical) != site_of(origin):
+            if canonical is None or site_of(canonical) != site_of(origin):
+                self._doubt(url, "is on another host, which is not asked")
+                continue
+            if canonical in read:
                 continue
             if len(read) == MAX_FILES:
                 self.problems.append(f"There are more than {MAX_FILES:,} sitemaps.")
@@ -65,9 +75,11 @@ class SitemapReader:
             try:
                 yield from listed_in(_pieces(spool, response.headers.get("content-encoding", "")))
             except NoSitemapError:
-                # A guess that meets an HTML page is a site without a sitemap.
                 if promised:
                     self.problems.append(f"The sitemap {url} is none.")
+                else:
+                    # A site without a sitemap may answer so, and so may one whose sitemap broke.
+                    self._doubt(url, "is none")
             except (TooLargeError, BrokenEncodingError):
                 self.problems.append(f"The sitemap {url} cannot be read to its end.")
 
@@ -91,7 +103,13 @@ class SitemapReader:
             url = target
         if promised:
             self.problems.append(f"The sitemap {asked} answers {response.status}.")
+        elif response.status not in _NOT_THERE:
+            self._doubt(asked, f"answers {response.status}")
         return None
+
+    def _doubt(self, url: str, why: str) -> None:
+        if len(self.doubts) < _MAX_DOUBTS:
+            self.doubts.append(f"The sitemap {url[:200]} {why}.")
 
 
 def _pieces(spool: IO[bytes], encodings: str) -> Iterator[bytes]:

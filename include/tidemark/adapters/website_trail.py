@@ -219,6 +219,14 @@ class Trail:
             if len(rows) < _BATCH:
                 return
 
+    def has_absent(self) -> bool:
+        """Is any URI known that the listing says nothing of?"""
+        row = self._do(
+            "SELECT 1 FROM page WHERE flags & ? = ? LIMIT 1",
+            (int(Mark.KNOWN | Mark.SAID), int(Mark.KNOWN)),
+        ).fetchone()
+        return row is not None
+
     def known(self) -> Iterator[str]:
         """Stream the URIs known from earlier crawls, by URI."""
         rows = self._database.execute(

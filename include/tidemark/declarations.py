@@ -179,10 +179,12 @@ def _profile(name: str, value: object, read: LocatedYaml) -> Profile:
         raise ConfigurationError(
             f"{read.where(at)}: a mapping is expected.", "Give it sizes, e.g. {max_tokens: 240}."
         )
+    values = {} if value is None else value
+    _refuse_booleans(values, ProfileDeclaration, (), _Place(at), read)
     try:
-        declared = ProfileDeclaration.model_validate({} if value is None else value)
+        declared = ProfileDeclaration.model_validate(values)
     except ValidationError as error:
-        raise _explain(error, at, read, ProfileDeclaration) from None
+        raise _explain(error, _Place(at), read, ProfileDeclaration) from None
     if name == AUTO:
         raise ConfigurationError(
             f"{read.where(at)}: {AUTO!r} stands for the choice by content.", "Use another name."
@@ -212,44 +214,99 @@ def _source(
         )
     if not isinstance(value, dict):
         raise ConfigurationError(
-            f"{read.where(at)}: a mapping is expected.",
-            "Give it at least 'kind' and 'url' or 'path'.",
+            f"{read.where(at)}: a mapping is expected.", f"Give it at least {_NEEDS}."
         )
     kind = _expanded({**defaults, **value}.get("kind"), read.where((*at, "kind")))
     model = KINDS.get(kind) if isinstance(kind, str) else None
     if model is None:
         raise ConfigurationError(
             f"{read.where((*at, 'kind'))}: a source needs a kind.",
-            f"Use {' or '.join(map(repr, KINDS))}.",
+            f"Use {' or '.join(map(repr, KINDS))}, with at least {_NEEDS}.",
         )
     for key in value:
         if key not in _keys(model):
             raise ConfigurationError(
                 f"{read.where((*at, key))}: unknown key.", _did_you_mean(key, _keys(model))
             )
-    # What another kind alone knows (a delay, for a folder) is no default of this one.
-    inherited = {k: v for k, v in defaults.items() if k in _keys(model) and k not in value}
-    places = dict.fromkeys(value, at) | dict.fromkeys(inherited, ("defaults",))
+    place = _Place(at, frozenset(value), _keys_of(value.get("guards")), frozenset(defaults))
     expanded = {
-        key: _expanded(item, read.where((*places[key], key)))
-        for key, item in {**inherited, **value}.items()
+        key: _expanded(item, read.where((*place.of((key,)), key)))
+        for key, item in _with_defaults(value, defaults, model).items()
     }
+    _refuse_booleans(expanded, model, (), place, read)
     try:
         source = model.model_validate({**expanded, "name": name})
     except ValidationError as error:
-        wrong = str(error.errors()[0]["loc"][0])
-        raise _explain(error, places.get(wrong, at), read, model) from None
+        raise _explain(error, place, read, model) from None
     wanted = {("profile",): source.profile} | {
         ("profile_by_path", pattern): name for pattern, name in source.profile_by_path.items()
     }
     for path, profile in wanted.items():
         if profile not in profiles and (profile != AUTO or len(path) > 1):
             raise ConfigurationError(
-                f"{read.where((*places.get(path[0], at), *path))}: "
-                f"no profile is called {profile!r}.",
+                f"{read.where((*place.of(path), *path))}: no profile is called {profile!r}.",
                 _did_you_mean(profile, [AUTO, *profiles]),
             )
     return source
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where in the file a value of a source stands: in the source itself or in the defaults.
+
+    at: the path of the source.
+    own: the keys that it has itself, and ``guards`` those of its guards.
+    defaults: the keys of the defaults.
+    """
+
+    at: tuple[str, ...]
+    own: frozenset[str] = frozenset()
+    guards: frozenset[str] | None = None
+    defaults: frozenset[str] = frozenset()
+
+    def of(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """What stands in the file before the path of a value."""
+        own = path[0] in self.own
+        if own and path[0] == "guards" and self.guards is not None and len(path) > 1:
+            own = path[1] in self.guards
+        return ("defaults",) if not own and path[0] in self.defaults else self.at
+
+
+def _keys_of(value: object) -> frozenset[str] | None:
+    return frozenset(value) if isinstance(value, dict) else None
+
+
+def _with_defaults(
+    value: dict[str, object], defaults: dict[str, object], model: type[BaseModel]
+) -> dict[str, object]:
+    """A source's values over the defaults; guards are inherited one by one, the rest as a whole."""
+    # What another kind alone knows (a delay, for a folder) is no default of this one.
+    merged = {k: v for k, v in defaults.items() if k in _keys(model)} | value
+    usual, own = defaults.get("guards"), value.get("guards")
+    if isinstance(usual, dict) and isinstance(own, dict):
+        merged["guards"] = usual | own
+    return merged
+
+
+def _refuse_booleans(
+    values: Mapping[str, object],
+    model: type[BaseModel],
+    above: tuple[str, ...],
+    place: _Place,
+    read: LocatedYaml,
+) -> None:
+    """Raises ``ConfigurationError`` for true or false (also "yes", "on") in the place of a number."""
+    for key, value in values.items():
+        field_info = model.model_fields.get(key)
+        kind = field_info.annotation if field_info else None
+        path = (*above, key)
+        if isinstance(value, bool) and kind in (int, float, int | None):
+            raise ConfigurationError(
+                f"{read.where((*place.of(path), *path))}: a number is expected (got {value}).",
+                "Correct the value there.",
+            )
+        if isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, BaseModel):
+            _refuse_booleans(value, kind, path, place, read)
 
 
 def _keys(model: type[BaseModel]) -> list[str]:
@@ -273,11 +330,11 @@ def _expanded(value: object, where: str) -> object:
 
 
 def _explain(
-    error: ValidationError, at: tuple[str, ...], read: LocatedYaml, model: type[BaseModel]
+    error: ValidationError, place: _Place, read: LocatedYaml, model: type[BaseModel]
 ) -> ConfigurationError:
     first = error.errors(include_url=False, include_context=False)[0]
-    path = [str(part) for part in first["loc"]]
-    where = read.where((*at, *path))
+    path = tuple(str(part) for part in first["loc"] if part != "[key]")
+    where = read.where((*place.of(path), *path))
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         known = _keys(GuardsDeclaration if path[0] == "guards" else model)
@@ -286,11 +343,21 @@ def _explain(
         return ConfigurationError(f"{where}: this key is required.", "Add it to the source.")
     if first["type"] == "string_pattern_mismatch":
         message = "some text is expected"
+    if first["type"] == "tuple_type":
+        message = f"a list is expected, e.g. {_LISTS.get(path[0], '[docs]')}"
+    if first["type"] in ("model_type", "dict_type"):
+        message = "a mapping of keys to values is expected"
     # A header or a URL may carry a credential, which must not reach a log.
     got = "" if path[0] in _SECRET else f" (got {_shortened(first.get('input'))})"
     return ConfigurationError(f"{where}: {message}{got}.", "Correct the value there.")
 
 
+_LISTS = {
+    "include": '["*.pdf"]',
+    "exclude": '["*.pdf"]',
+    "seeds": '["https://example.org/guide/"]',
+}
+"""How a list is written, by its key."""
 _SECRET = ("headers", "url", "proxy", "seeds", "path", "query")
 
 
@@ -304,3 +371,15 @@ def _did_you_mean(word: str, known: list[str]) -> str:
     if close:
         return f"Did you mean {close[0]!r}?"
     return f"Known are: {', '.join(sorted(known)) or 'none'}."
+
+
+def _needs(model: type[BaseModel]) -> str:
+    return " and ".join(
+        key
+        for key, info in model.model_fields.items()
+        if info.is_required() and key not in ("name", "kind")
+    )
+
+
+_NEEDS = "; ".join(f"kind: {kind} with {_needs(model)}" for kind, model in KINDS.items())
+"""What each kind cannot do without, as a cure says it."""

@@ -18,7 +18,9 @@ if get_args(Strategy) != STRATEGIES:
 class ProfileDeclaration(BaseModel):
     """A named chunking configuration; what is left out is as in the built-in profile of the strategy."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False
+    )
 
     strategy: Strategy = "by_title"
     target_tokens: Annotated[int, Field(ge=16, le=8192)] = 0

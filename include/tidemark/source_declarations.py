@@ -5,7 +5,7 @@ accepted here fails in a run for its form.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -22,8 +22,16 @@ from pydantic import (
     StringConstraints,
 )
 
+from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.guards import Guards
+from tidemark.domain.locations import check_location, is_url
 from tidemark.domain.profile import AUTO
+from tidemark.domain.repositories import (
+    check_folder,
+    check_link,
+    check_reference,
+    check_repository,
+)
 from tidemark.domain.urls import canonical_url, has_credentials
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,40}$"
@@ -31,7 +39,6 @@ UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 """Neither a database nor a file system takes these in a text."""
 _RANDOM_FIELD = re.compile(r"(?<![a-z])r(?![a-z])", re.IGNORECASE)
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)?(?:://|::)")
 
 
 def _cron(value: str) -> str:
@@ -69,15 +76,13 @@ def _url(value: str) -> str:
 
 def _location(value: str) -> str:
     """A local folder as a path (``~`` and ``file://`` resolved; a relative one stays relative), or a URL."""
-    scheme = _SCHEME.match(value)
     if value.lower().startswith("file://"):
         parts = urlsplit(value)
         if parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
             raise ValueError("a file URL names a folder of this machine, e.g. 'file:///srv/docs'")
         value = unquote(parts.path)
-    elif scheme or "::" in value:
-        if "@" in urlsplit(value.rpartition("::")[2]).netloc:
-            raise ValueError("credentials do not belong in a URL; name a connection")
+    elif is_url(value):
+        _checked(check_location, value, _is_store)
         return value
     try:
         expanded = str(Path(value).expanduser())
@@ -88,12 +93,46 @@ def _location(value: str) -> str:
     return expanded
 
 
+def _checked(check: Callable[..., None], *arguments: object) -> None:
+    """Ask a rule that adapters keep too; what it refuses is a wrong value here."""
+    try:
+        check(*arguments)
+    except ConfigurationError as error:
+        raise ValueError(str(error).removesuffix(".")) from None
+
+
+def _is_store(scheme: str) -> bool:
+    # Imported for rare schemes alone: it takes a quarter of a second, and this file is read often.
+    from fsspec.registry import known_implementations
+
+    return scheme in known_implementations
+
+
 def _repository(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.password or (parts.username and parts.scheme in ("http", "https")):
-        raise ValueError("credentials do not belong in a URL; name a connection")
-    if value.startswith("-"):
-        raise ValueError("the URL or path of a repository is expected")
+    _checked(check_repository, value)
+    return value
+
+
+def _reference(value: str) -> str:
+    _checked(check_reference, value)
+    return value
+
+
+def _folder(value: str) -> str:
+    _checked(check_folder, value)
+    return value
+
+
+def _link(value: str) -> str:
+    _checked(check_link, value)
+    return value
+
+
+def _pattern(value: str) -> str:
+    if "[" in value.replace("[[]", "") and "]" not in value.partition("[")[2]:
+        raise ValueError("the '[' of this pattern is never closed; write '?' for a '[' itself")
+    if not value.strip("/"):
+        raise ValueError("this pattern names nothing; write e.g. '*.pdf', '/archive/' or '**'")
     return value
 
 
@@ -125,6 +164,7 @@ def _header_values(value: dict[str, str]) -> dict[str, str]:
 
 
 Text = Annotated[str, StringConstraints(pattern=r"\S", max_length=2_000)]
+Pattern = Annotated[Text, AfterValidator(_pattern)]
 Tag = Annotated[str, StringConstraints(pattern=r"\S", max_length=100)]
 """Airflow's own limit."""
 _CONNECTION = r"^[A-Za-z0-9_.-]{1,200}$"
@@ -135,7 +175,9 @@ Headers = Annotated[dict[str, str], BeforeValidator(_header_names), AfterValidat
 
 class _Declared(BaseModel):
     # Hidden: what a person gives by mistake (a URL with a password) must not reach a log.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False
+    )
 
 
 class GuardsDeclaration(_Declared):
@@ -168,7 +210,7 @@ class SourceDeclaration(_Declared):
     tags: tuple[Tag, ...] = ()
     labels: tuple[Text, ...] = ()
     profile: str = AUTO
-    profile_by_path: dict[Text, str] = {}
+    profile_by_path: dict[Pattern, str] = {}
     gone_after: Annotated[int, Field(ge=1, le=100)] = 2
     guards: GuardsDeclaration = GuardsDeclaration()
     grace_days: Annotated[int, Field(ge=0, le=3650)] = 30
@@ -187,8 +229,8 @@ class WebsiteDeclaration(SourceDeclaration):
     kind: Literal["website"]
     url: Annotated[str, Field(description="http(s) start page."), AfterValidator(_url)]
     seeds: tuple[Annotated[str, AfterValidator(_url)], ...] = ()
-    include: tuple[Text, ...] = ()
-    exclude: tuple[Text, ...] = ()
+    include: tuple[Pattern, ...] = ()
+    exclude: tuple[Pattern, ...] = ()
     max_pages: Annotated[int, Field(ge=1)] = 5_000
     max_depth: Annotated[int, Field(ge=0)] = 25
     max_queries: Annotated[int, Field(ge=1)] = 1_000
@@ -214,8 +256,8 @@ class FilesDeclaration(SourceDeclaration):
         Field(pattern=r"\S", description="Folder, relative to the project, or an fsspec URL."),
         AfterValidator(_location),
     ]
-    include: tuple[Text, ...] = ()
-    exclude: tuple[Text, ...] = ()
+    include: tuple[Pattern, ...] = ()
+    exclude: tuple[Pattern, ...] = ()
     base_uri: str = ""
     allow_empty: bool = False
     allow_private: bool = False
@@ -224,7 +266,7 @@ class FilesDeclaration(SourceDeclaration):
     @property
     def is_url(self) -> bool:
         """Is the path a store's, not one of this machine?"""
-        return "://" in self.path or "::" in self.path
+        return is_url(self.path)
 
 
 class GitDeclaration(SourceDeclaration):
@@ -236,11 +278,11 @@ class GitDeclaration(SourceDeclaration):
         Field(pattern=r"\S", description="Of the repository, or its path."),
         AfterValidator(_repository),
     ]
-    branch: str = ""
-    folder: str = ""
-    include: tuple[Text, ...] = ()
-    exclude: tuple[Text, ...] = ()
-    link: str = ""
+    branch: Annotated[str, AfterValidator(_reference)] = ""
+    folder: Annotated[str, AfterValidator(_folder)] = ""
+    include: tuple[Pattern, ...] = ()
+    exclude: tuple[Pattern, ...] = ()
+    link: Annotated[str, AfterValidator(_link)] = ""
     allow_private: bool = False
     connection: Connection = ""
 

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tidemark.adapters.git_options import GitOptions
 from tidemark.declarations import (
     Declarations,
     FilesDeclaration,
+    GitDeclaration,
     WebsiteDeclaration,
     load_declarations,
     parse_declarations,
@@ -58,7 +60,10 @@ def test_it_reads_sources_profiles_and_defaults() -> None:
         ("    schedule: '61 * * * *'", "line 4, sources.site.schedule: a cron expression"),
         ("    timezone: Mars/Base", "line 4, sources.site.timezone: an IANA timezone"),
         ("    profile: legal", "line 4, sources.site.profile: no profile is called 'legal'"),
-        ("    headers: [a]", "line 4, sources.site.headers: Input should be a valid dictionary"),
+        (
+            "    headers: [a]",
+            "line 4, sources.site.headers: a mapping of keys to values is expected",
+        ),
     ],
 )
 def test_an_error_names_the_line_the_key_and_the_cure(line: str, message: str) -> None:
@@ -198,7 +203,7 @@ def test_a_whole_header_in_place_of_its_name_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("s3://key:secret@b/c", "credentials do not belong in a URL"),
+        ("s3://key:secret@b/c", "The path 's3://…@b/c' has credentials in it"),
         ("file://server/c", "a file URL names a folder of this machine"),
         ("~no-such-user-here/x", "the home folder"),
         ("' '", "some text is expected"),
@@ -321,3 +326,141 @@ def test_the_sources_of_the_repository_are_valid() -> None:
     declared = load_declarations(PROJECT / "include" / "sources.yaml")
     assert set(declared.sources) == {"handbook", "documents"}
     assert not declared.broken
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("url: 'ext::sh -c id'", "url: The URL of the repository is none that git may be given"),
+        ("url: 'ftp://example.org/r'", "url: The URL of the repository is of no kind that is read"),
+        ("url: 'https://example.org:port/r'", "url: The URL of the repository is of no kind"),
+        ("branch: --upload-pack=x", "branch: The branch '--upload-pack=x' is no name"),
+        ("folder: ../..", "folder: The folder '../..' is no folder of a repository"),
+        (
+            "link: '{foo}'",
+            "link: The link '{foo}' is no pattern. Write it with {commit} and {path}",
+        ),
+        ("link: '{path:>99999999999}'", "link: The link"),
+        ("link: '{path'", "link: The link"),
+        ("exclude: ['[a']", "exclude.0: the '[' of this pattern is never closed"),
+        ("include: [/]", "include.0: this pattern names nothing"),
+        ("profile_by_path: {'[': docs}", "profile_by_path.[: the '[' of this pattern is never"),
+        ("gone_after: true", "gone_after: a number is expected (got True)"),
+        ("guards: {gone_documents: yes}", "guards.gone_documents: a number is expected (got True)"),
+        ("guards: {gone_percent: .nan}", "guards.gone_percent: Input should be a finite number"),
+    ],
+)
+def test_a_git_source_that_could_never_run_is_refused(line: str, message: str) -> None:
+    url = "" if line.startswith("url") else "    url: https://example.org/r\n"
+    text = f"sources:\n  site:\n    kind: git\n    {line}\n{url}"
+    assert f"line 4, sources.site.{message}" in broken(text)
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        (
+            "url",
+            (
+                "", "--upload-pack=x", "ext::sh -c true", "ftp://example.org/r",
+                "https://token@example.org/r", "ssh://-oProxyCommand=x/r", "https://",
+                "https://example.org:port/r", "git@example.org:team/r", "/srv/git/r.git", "ssh://git@h/r",
+            ),
+        ),
+        ("branch", ("--all", "a..b", "a b", "refs/*", "a.lock", "@", "a@{1}", "main", "docs/v2")),
+        ("folder", ("docs/../..", "a//b", ".", "docs/en", "/docs/")),
+        ("link", ("{commit", "{}", "{0}", "{comit}", "{path.x}", "https://h/{commit}/{path}", "{{x}}")),
+    ],
+)  # fmt: skip
+def test_a_declaration_refuses_what_git_would_refuse_and_nothing_else(
+    key: str, values: tuple[str, ...]
+) -> None:
+    for value in values:
+        options = {"url": "https://example.org/r", key: value}
+        try:
+            GitOptions(**options)  # type: ignore[arg-type]
+            is_valid = True
+        except ConfigurationError:
+            is_valid = False
+        try:
+            GitDeclaration(name="g", kind="git", **options)  # type: ignore[arg-type]
+            is_accepted = True
+        except ValueError:
+            is_accepted = False
+        assert is_accepted is is_valid, value
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("s4://bucket", "The path 's4://bucket' begins with 's4', which is no kind of store"),
+        ("zip://a::zip://b::s3://c/d.zip", "The path 'zip://a::zip://b::s3://c/d.zip' chains"),
+        ("zip://a", "The path 'zip://a' names no archive"),
+        ("sftp://host:port/docs", "The path 'sftp://host:port/docs' has no valid port"),
+    ],
+)
+def test_a_store_that_there_is_not_is_refused(path: str, message: str) -> None:
+    text = f"sources:\n  site:\n    kind: files\n    path: {path}\n"
+    assert f"line 4, sources.site.path: {message}" in broken(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_url"),
+    [
+        ("http://[2001:db8::1]/docs/", True),
+        ("zip://in::s3://bucket/a.zip", True),
+        ("memory://docs", True),
+        ("./minutes::2026", False),
+        ("data", False),
+    ],
+)
+def test_two_colons_alone_make_no_url(path: str, is_url: bool) -> None:
+    source = parse_declarations(f"sources:\n  a: {{kind: files, path: '{path}'}}\n").source("a")
+    assert isinstance(source, FilesDeclaration)
+    assert (source.is_url, source.path.endswith(path.removeprefix("./"))) == (is_url, True)
+
+
+def test_guards_are_inherited_one_by_one() -> None:
+    text = "defaults:\n  guards:\n    gone_percent: 10\n    at_least: 20\n" + WEBSITE
+    guards = parse_declarations(text + "    guards: {changed_percent: 5}\n").source("site").guards
+    assert (guards.gone_percent, guards.at_least, guards.changed_percent) == (10, 20, 5)
+    guards = parse_declarations(text + "    guards: {at_least: 3}\n").source("site").guards
+    assert (guards.gone_percent, guards.at_least) == (10, 3)
+
+
+@pytest.mark.parametrize(
+    ("usual", "own", "place"),
+    [
+        ("many", "5", "line 3, defaults.guards.gone_percent: Input should be a valid number"),
+        ("true", "5", "line 3, defaults.guards.gone_percent: a number is expected"),
+        ("10", "many", "line 9, sources.site.guards.at_least: Input should be a valid integer"),
+        ("10", "true", "line 9, sources.site.guards.at_least: a number is expected"),
+    ],
+)
+def test_a_wrong_guard_is_shown_where_it_stands(usual: str, own: str, place: str) -> None:
+    text = f"defaults:\n  guards:\n    gone_percent: {usual}\n{WEBSITE}    guards:\n      at_least: {own}\n"
+    assert place in broken(text)
+
+
+def test_true_is_no_size_of_a_profile() -> None:
+    with pytest.raises(ConfigurationError, match=r"profiles\.p\.window: a number is expected"):
+        parse_declarations("profiles: {p: {window: true}}\n")
+
+
+@pytest.mark.parametrize("key", ["include", "exclude", "labels", "tags", "seeds"])
+def test_a_list_that_is_none_is_told_how_it_is_written(key: str) -> None:
+    message = broken(f"{WEBSITE}    {key}: '*.pdf'\n")
+    assert f"sources.site.{key}: a list is expected, e.g. [" in message
+    assert "tuple" not in message
+
+
+@pytest.mark.parametrize("value", ["", "[1]", "{url: x}"])
+def test_what_each_kind_needs_is_said_where_a_source_says_too_little(value: str) -> None:
+    message = broken(f"sources:\n  site: {value}\n")
+    for need in (
+        "website with url",
+        "files with path",
+        "git with url",
+        "table with query and conn",
+    ):
+        assert f"kind: {need}" in message

@@ -264,3 +264,16 @@ def test_a_document_has_the_time_of_its_file(root: Path) -> None:
     (item,) = crawl(root).items.values()
     assert item.raw is not None
     assert item.raw.modified_at == datetime.fromtimestamp(1_750_000_000, UTC)
+
+
+def test_an_address_with_two_colons_in_it_is_no_chain(root: Path) -> None:
+    for url in ("http://[2001:db8::1]/docs/", "webdav://[2001:db8::1]:8080/", "sftp://[fe80::1]/x"):
+        options = FilesOptions(url)
+        assert (options.is_remote, options.location) == (True, url)
+    with pytest.raises(ConfigurationError, match="chains what cannot be chained"):
+        FilesOptions("zip://a::zip://b::s3://bucket/c.zip")
+    odd = root / "minutes::2026"
+    odd.mkdir()
+    (odd / "a.md").write_text("# A")
+    assert not FilesOptions(str(odd)).is_remote
+    assert [uri.rpartition("/")[2] for uri in crawl(odd).items] == ["a.md"]

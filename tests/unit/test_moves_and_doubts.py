@@ -7,7 +7,7 @@ import pytest
 from tidemark.domain.guards import Guards
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import AliasKind
-from tidemark.stages.explain import explain
+from tidemark.stages.explain import explain, not_found
 from worlds import SOURCE, MarkInspector, World, page
 
 A, B, C = "https://example.org/a", "https://example.org/b", "https://example.org/c"
@@ -530,3 +530,14 @@ def test_an_accepted_page_is_not_doubted_again_for_other_bytes_around_its_text(
     world.run(accept=frozenset({A}))
     world.documents[A] += "\n\n"
     assert world.run().reasons == {"furniture": 1}
+
+
+def test_an_address_to_accept_that_no_document_has_is_named_with_the_one_that_was_meant(
+    world: World,
+) -> None:
+    world.documents[A] = text("first")
+    world.run()
+    world.documents[A] = page("Oops", "SUSPECT soft_404 now")
+    world.run(accept=frozenset({f"{A}z"}))
+    (told,) = not_found(world.ledger, SOURCE, {f"{A}z", A, "*"})
+    assert told.endswith(f"nothing was accepted for it. Did you mean {A}?")

@@ -55,3 +55,30 @@ def test_an_error_is_cleaned_too() -> None:
 def test_a_run_is_one_sentence(summary: RunSummary, sentence: str) -> None:
     assert summary.sentence() == sentence
     assert sentence in " ".join(shown(render.summary(summary)).split())
+
+
+@pytest.mark.parametrize(
+    "character",
+    ["\u202a", "\u202e", "\u2066", "\u2069", "\u200e", "\u200f", "\u061c", "\u200b", "\u2060", "\ufeff",
+     "\U000e0041"],
+)  # fmt: skip
+def test_a_title_cannot_turn_around_or_hide_characters(character: str) -> None:
+    about = {"uri": f"u{character}", "title": f"t{character}", "error": None, "profile": "docs"}
+    text = shown(render.chunks({"document": about, "sections": [], "chunks": []}))
+    assert character not in text
+    assert "u\N{REPLACEMENT CHARACTER}" in text
+
+
+@pytest.mark.parametrize("mark", ["\n", "\r\n", "\x0b", "\x85", "\u2028", "\u2029"])
+def test_a_title_cannot_forge_a_line(mark: str) -> None:
+    assert render.safe(f"a{mark}Error: b") == "a Error: b"
+
+
+def test_joined_characters_stay_whole() -> None:
+    family, persian = "👩\u200d👩\u200d👧", "می\u200cخواهم"
+    assert render.safe(family + persian) == family + persian
+
+
+def test_a_text_keeps_its_lines_and_cannot_turn_them_around() -> None:
+    text = render.safe_lines("a\n\tb\u202ec\u2067\x1b")
+    assert text == "a\n\tb\ufffdc\ufffd\ufffd"

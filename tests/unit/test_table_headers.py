@@ -4,9 +4,10 @@ import io
 
 import pytest
 from fpdf import FPDF
+from lxml import html
 from openpyxl import Workbook
 
-from tidemark.adapters.html_tables import header_rows_of, join_cells
+from tidemark.adapters.html_tables import header_rows_of, join_cells, table_text
 from tidemark.adapters.unstructured_pdf import partition_pdf
 from tidemark.adapters.unstructured_sheets import partition_csv, partition_xlsx
 
@@ -88,3 +89,28 @@ def test_merged_cells_of_a_ruled_table_in_a_pdf_are_read_whole() -> None:
         "ash\t3\t4",
     ]
     assert read.header_rows == 2
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["<td colspan=1000 rowspan=65000>x</td>", "<td colspan=1000 rowspan=65000></td><td>y</td>",
+     "<th colspan=1000 rowspan=65000>a long name of a column</th>"],
+)  # fmt: skip
+@pytest.mark.parametrize("rows", [1, 300])
+def test_spans_make_a_table_no_more_than_a_few_times_larger(cell: str, rows: int) -> None:
+    source = f"<table>{f'<tr>{cell}</tr>' * rows}</table>"
+    text = table_text(html.fromstring(source)).text
+    assert 0 < len(text) <= 3_000 + 10 * len(source)
+    assert text.count("\n") == rows - 1, "no row is lost"
+
+
+def test_the_spans_of_an_honest_table_are_all_read() -> None:
+    head = "<tr><th>Part</th><th colspan=40>Week</th></tr>"
+    groups = "".join(
+        f"<tr><td rowspan=30>group {g}</td><td>a</td></tr>" + "<tr><td>b</td></tr>" * 29
+        for g in range(40)
+    )
+    lines = table_text(html.fromstring(f"<table>{head}{groups}</table>")).text.split("\n")
+    assert lines[0].split("\t") == ["Part"] + ["Week"] * 40
+    assert lines[1:31] == ["group 0\ta"] + ["group 0\tb"] * 29
+    assert lines[-1] == "group 39\tb"

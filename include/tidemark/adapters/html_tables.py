@@ -26,6 +26,10 @@ _UNIT = re.compile(
 )
 # Cells repeated over their spans may cost this many characters a table; a page can ask for billions.
 REPEAT_BUDGET = 200_000
+# A table may grow by its spans to about so many times what is written in it, and a small one by so much.
+REPEAT_FACTOR = 20
+REPEAT_CELLS = 500
+REPEAT_TEXT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ def table_text(table: etree._Element) -> TableText:
     """Read a data table. A cell that spans rows is repeated in each of them, as a reader sees it."""
     rows: list[list[str]] = []
     header_rows = 0
-    spans = _Spans()
+    spans = _Spans(table)
     only_headers = True
     for row in _rows(table):
         cells = _cells(row)
@@ -77,9 +81,10 @@ def table_text(table: etree._Element) -> TableText:
 
 def join_cells(cells: list[str]) -> str:
     """One row as a line, without empty cells at its end."""
-    while cells and not cells[-1]:
-        cells = cells[:-1]
-    return CELL.join(cells)
+    end = len(cells)
+    while end and not cells[end - 1]:
+        end -= 1
+    return CELL.join(cells[:end])
 
 
 def header_rows_of(rows: Sequence[Sequence[str]]) -> int:
@@ -171,9 +176,12 @@ def _cells(row: etree._Element) -> list[etree._Element]:
 class _Spans:
     """Resolves the spans of one table, row by row."""
 
-    def __init__(self) -> None:
+    def __init__(self, table: etree._Element) -> None:
         self._carried: dict[int, tuple[int, str]] = {}  # column → rows it still reaches, its text
-        self._budget = REPEAT_BUDGET
+        written = sum(len(text) for text in table.itertext())
+        self._budget = min(REPEAT_BUDGET, REPEAT_TEXT + REPEAT_FACTOR * written)
+        # An empty cell costs a tab too, and a column in each row that it reaches.
+        self._cells = REPEAT_CELLS + REPEAT_FACTOR * sum(1 for _ in table.iter("td", "th"))
 
     def line(self, cells: list[etree._Element], *, is_header: bool) -> list[str]:
         """One row, with the cells above that reach into it."""
@@ -182,7 +190,8 @@ class _Spans:
             self._take_carried(line)
             text = _cell_text(cell)
             rows_below = _span(cell, "rowspan") - 1
-            for offset in range(_span(cell, "colspan")):
+            columns = min(_span(cell, "colspan"), 1 + max(self._cells, 0))
+            for offset in range(columns):
                 # A heading over several columns names each; a wide cell of the body says its text once.
                 shown = text if offset == 0 else self._repeat(text if is_header else "")
                 if rows_below:
@@ -194,11 +203,16 @@ class _Spans:
     def _take_carried(self, line: list[str]) -> None:
         while (column := len(line)) in self._carried:
             left, text = self._carried.pop(column)
+            if self._cells <= 0:
+                # Spent: what is left of the table is read as if nothing reached into it.
+                self._carried.clear()
+                return
             line.append(self._repeat(text))
             if left > 1:
                 self._carried[column] = (left - 1, text)
 
     def _repeat(self, text: str) -> str:
+        self._cells -= 1
         self._budget -= len(text)
         return text if self._budget > 0 else ""
 

@@ -130,6 +130,7 @@ def index(
     as_json: Json = False,
 ) -> None:
     """Run sources in this process: the same stages as their DAGs, without a scheduler."""
+    from tidemark.stages.explain import not_found
     from tidemark.stages.run import new_run_id, plan_source, run_source
 
     output = Output(as_json)
@@ -160,6 +161,8 @@ def index(
                 continue
             failed |= summary.status != "success"
             output.result(summary.as_dict(), partial(render.summary, summary))
+            for uri in not_found(tools.ledger, declared.name, job.accept):
+                output.warn(uri)
         if failed:
             raise typer.Exit(1)
 

@@ -43,6 +43,11 @@ class Output:
         text = " ".join(safe(_words(error)).split())
         self.console.print(Text("Error: ", style="bold red") + Text(text), soft_wrap=True)
 
+    def warn(self, text: str) -> None:
+        """One line on stderr about something that was left undone."""
+        words = " ".join(safe(text).split())
+        self.console.print(Text("Warning: ", style="bold yellow") + Text(words), soft_wrap=True)
+
 
 def _words(error: Exception) -> str:
     if not isinstance(error, ValidationError):

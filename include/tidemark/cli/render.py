@@ -18,7 +18,12 @@ from tidemark.stages.search import SearchResult
 
 ITEMS = 40
 ALIASES = 10
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+"""What writes on the terminal elsewhere than where it stands; the last two ranges turn text around."""
+_UNSEEN = re.compile(r"[\u061c\u200b\u200e\u200f\u2060-\u2064\ufeff\U000e0000-\U000e007f]")
+"""What takes no room: in a name or an address it hides that it is another one. Joiners (U+200C, U+200D)
+are left, for words of several scripts and many emoji are written with them."""
+_BREAK = re.compile(r"[\t\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def summary(run: RunSummary) -> RenderableType:
@@ -83,13 +88,13 @@ def _result(number: int, result: SearchResult) -> RenderableType:
     headings = " › ".join(str(h) for h in path) if isinstance(path, list) else ""
     page = f", page {payload['page_number']}" if payload.get("page_number") else ""
     parts: list[RenderableType] = [
-        Text(safe(str(payload.get("text", "")))),
+        Text(safe_lines(str(payload.get("text", "")))),
         Text(safe(f"{payload.get('source_uri')}{page}"), style="cyan"),
     ]
     if result.section is not None:
         parts += [
             Rule("the section it is part of", style="dim", align="left"),
-            Text(safe(str(result.section.payload.get("text", ""))), style="dim"),
+            Text(safe_lines(str(result.section.payload.get("text", ""))), style="dim"),
         ]
     title = f"{number}. {headings or payload.get('title')}  ({result.chunk.score:.3f})"
     return Panel(Group(*parts), title=Text(safe(title)), title_align="left")
@@ -140,6 +145,8 @@ def status(found: Mapping[str, Any]) -> RenderableType:
 def _run_result(run: Mapping[str, Any]) -> str:
     if not run["summary"]:
         return str(run["status"])
+    if run["summary"].get("held"):
+        return f"not applied: {' '.join(run['summary']['guards'])}"
     return f"{run['status']}: {totals(run['summary']['documents'])}"
 
 
@@ -211,5 +218,10 @@ def _row(table: Table, *cells: object) -> None:
 
 
 def safe(text: str) -> str:
-    """Without the control characters by which a document could write on the terminal."""
+    """One line, without the characters by which a document could write or forge other ones."""
+    return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", safe_lines(_BREAK.sub(" ", text)))
+
+
+def safe_lines(text: str) -> str:
+    """A text of several lines, without the control characters that a document could use on a terminal."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

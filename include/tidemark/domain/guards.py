@@ -44,7 +44,7 @@ class Guards:
     changed_documents: int | None = None
     shrunk_documents: int | None = None
     gone_documents: int | None = None
-    at_least: int = 10
+    at_least: int = 5
 
     def limits(self, sort: Sort) -> tuple[float, int | None]:
         """The share in percent and the number of documents from which on a person is asked."""

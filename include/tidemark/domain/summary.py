@@ -96,7 +96,8 @@ class RunSummary:
             return f"{self.source}: failed. {self.problem}"
         if self.dry_run:
             counts = ", ".join(f"{n} {action}" for action, n in sorted(self.documents.items()))
-            return f"{self.source}: dry run; the plan is {counts or 'empty'}."
+            asked = f" A person must approve: {' '.join(self.guards)}" if self.guards else ""
+            return f"{self.source}: dry run; the plan is {counts or 'empty'}.{asked}"
         total = sum(self.seconds.values())
         if not self.changed and not self.problem and not self.documents.get("quarantine"):
             kept = self.documents.get("keep", 0) + self.documents.get("miss", 0)

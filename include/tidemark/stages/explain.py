@@ -1,7 +1,8 @@
 """Explain: what is indexed of a URI, and why it was or was not done again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from uuid import UUID
 
 from tidemark.domain.hashing import Canonical
@@ -150,6 +151,17 @@ def _document(record: DocumentRecord) -> dict[str, Canonical]:
         if record.failure
         else None,
     }
+
+
+def not_found(ledger: Ledger, source: str, accepted: Iterable[str]) -> Iterator[str]:
+    """Say which addresses that were to be believed no document has, and which one may have been meant."""
+    for uri in sorted(set(accepted) - {"*"}):
+        if any(record.source == source for record in ledger.find_documents(uri)):
+            continue
+        doubted = [r.uri for r in ledger.documents(source) if r.suspect is not None]
+        close = get_close_matches(uri, doubted, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        yield f"{source} has no document at {uri}, so nothing was accepted for it.{hint}"
 
 
 _ELSEWHERE = {

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,8 @@ from tidemark.domain.model import (
 )
 from tidemark.domain.profile import Profile
 from tidemark.stages.chunk import chunk_document
+
+pytestmark = pytest.mark.slow
 
 DOCUMENT = UUID(int=1)
 TOKENIZER = WordTokenizer(64)

@@ -8,12 +8,16 @@ from urllib.parse import quote, urlsplit
 from tidemark.domain.credentials import Credentials
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.hashing import Canonical, fingerprint
+from tidemark.domain.repositories import (
+    check_folder,
+    check_link,
+    check_reference,
+    check_repository,
+)
 
 _ADAPTER_VERSION = 2
 """Raised when the same file would be given other bytes or another media type than before."""
 _SCP_LIKE = re.compile(r"(?:(?P<user>[\w.-]+)@)?(?P<host>[\w.-]+):(?P<path>[^/\\:][^:]*)")
-_BAD_REFERENCE = re.compile(r"^[-/.]|\.\.|[\x00-\x20\x7f~^:?*\[\\]|@\{|//|[/.]$|\.lock(?:/|$)")
-_HELPER = re.compile(r"[A-Za-z0-9+.-]+::")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _URI_SAFE = "/!$&'()*+,;=:@~"
 
@@ -48,25 +52,9 @@ class GitOptions:
     def __post_init__(self) -> None:
         """Raises ``ConfigurationError`` for what git would misunderstand."""
         object.__setattr__(self, "remote", Remote.of(self.url))
-        if self.branch and (_BAD_REFERENCE.search(self.branch) or self.branch == "@"):
-            raise ConfigurationError(
-                f"The branch {self.branch!r} is no name that git allows.",
-                "Give a branch, a tag or a full commit id.",
-            )
-        if self.link:
-            try:
-                self.link.format(commit="", path="")
-            except (LookupError, ValueError, AttributeError):
-                raise ConfigurationError(
-                    f"The link {self.link!r} is no pattern.",
-                    "Write it with {commit} and {path} and no other braces.",
-                ) from None
-        folder = self.folder.strip("/")
-        if any(part in {"", ".", ".."} for part in folder.split("/") if folder):
-            raise ConfigurationError(
-                f"The folder {self.folder!r} is no folder of a repository.",
-                "Write it like 'docs/en'.",
-            )
+        check_reference(self.branch)
+        check_link(self.link)
+        check_folder(self.folder)
         if self.max_bytes < 1:
             raise ConfigurationError(f"max_bytes is {self.max_bytes}.", "It must be 1 or more.")
 
@@ -105,37 +93,18 @@ class Remote:
     @classmethod
     def of(cls, url: str) -> "Remote":
         """Raises ``ConfigurationError`` for what is no repository's address, or has credentials in it."""
-        if not url or url.startswith("-") or not url.isprintable() or _HELPER.match(url):
-            raise ConfigurationError(
-                "The URL of the repository is none that git may be given.",
-                "Give an http(s) or ssh URL, or a path.",
-            )
+        check_repository(url)
         short = None if "://" in url or Path(url).exists() else _SCP_LIKE.fullmatch(url)
         if short is not None:
             user = f"{short['user']}@" if short["user"] else ""
             url = f"ssh://{user}{short['host']}/{short['path']}"
         if "://" not in url:
             url = Path(url).expanduser().absolute().as_uri()
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            parts, port = urlsplit(""), None
-        if parts.scheme not in {"http", "https", "ssh", "file"} or parts.query or parts.fragment:
-            raise ConfigurationError(
-                "The URL of the repository is of no kind that is read.",
-                "Give an http(s) or ssh URL, or a path.",
-            )
-        if parts.password or (parts.username and parts.scheme != "ssh"):
-            raise ConfigurationError(
-                "The URL of the repository has credentials in it.", "Put them into a connection."
-            )
-        if parts.scheme != "file" and (not parts.hostname or parts.hostname.startswith("-")):
-            raise ConfigurationError("The URL of the repository names no host.", "Write it out.")
-        if (parts.username or "").startswith("-"):
-            raise ConfigurationError("The URL of the repository has no valid user.", "Correct it.")
+        # Once more, for what the short form stood for.
+        check_repository(url)
+        parts = urlsplit(url)
         path = parts.path.strip("/").removesuffix(".git")
-        return cls(parts.scheme, url, parts.hostname or "", port, path)
+        return cls(parts.scheme, url, parts.hostname or "", parts.port, path)
 
 
 @dataclass(frozen=True, slots=True)

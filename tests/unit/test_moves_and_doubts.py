@@ -541,3 +541,12 @@ def test_an_address_to_accept_that_no_document_has_is_named_with_the_one_that_wa
     world.run(accept=frozenset({f"{A}z"}))
     (told,) = not_found(world.ledger, SOURCE, {f"{A}z", A, "*"})
     assert told.endswith(f"nothing was accepted for it. Did you mean {A}?")
+
+
+def test_dead_links_do_not_drown_what_is_more_pressing(world: World) -> None:
+    world.documents["https://example.org/z"] = page("Oops", "SUSPECT login_wall now")
+    world.source.gone = {f"https://example.org/{n:02}": "answers 404" for n in range(30)}
+    attention = world.run().attention
+    assert "login_wall" in attention[0]
+    assert len(attention) == 5
+    assert attention[-1] == "27 more links lead nowhere; `tidemark plan` names them all"

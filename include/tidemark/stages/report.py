@@ -24,11 +24,13 @@ _NEEDS_ATTENTION = {
     (Action.KEEP, Reason.QUARANTINED),
     (Action.KEEP, Reason.UNREACHABLE),
     (Action.SKIP, Reason.UNREACHABLE),
-    (Action.SKIP, Reason.GONE),
     (Action.QUARANTINE, Reason.FAILED),
     (Action.MISS, Reason.MISSING),
     *((action, reason) for action in (Action.KEEP, Action.SKIP) for reason in SUSPECTED),
 }
+_DEAD_LINK = (Action.SKIP, Reason.GONE)
+DEAD_LINKS = 3
+"""Links to nothing are the site's to mend: a few are named, after all that is more pressing."""
 _WRITTEN = {Action.METADATA.value, Action.ADD.value, Action.RESTORE.value}
 
 
@@ -107,13 +109,20 @@ def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
     reasons: Counter[str] = Counter()
     chunks = ChunkCounts()
     attention: list[str] = []
+    dead: list[str] = []
+    dead_links = 0
     for event in ledger.run_events(job.run_id):
         documents[event.action] += 1
         reasons[event.reason] += 1
         chunks += ChunkCounts(event.chunks_added, event.chunks_kept, event.chunks_removed)
         pair = (Action(event.action), Reason(event.reason))
-        if pair in _NEEDS_ATTENTION and len(attention) < ATTENTION:
-            attention.append(f"{event.uri}: {event.action} ({event.reason}) {event.detail}".strip())
+        told = f"{event.uri}: {event.action} ({event.reason}) {event.detail}".strip()
+        if pair == _DEAD_LINK:
+            dead_links += 1
+            if len(dead) < DEAD_LINKS:
+                dead.append(told)
+        elif pair in _NEEDS_ATTENTION and len(attention) < ATTENTION:
+            attention.append(told)
     for reason in COUNTED_ONLY:
         if count := plan.reasons.get(reason.value, 0):
             documents[Action.KEEP.value] += count
@@ -125,8 +134,12 @@ def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
         documents=dict(documents),
         reasons=dict(reasons),
         chunks=chunks,
-        attention=tuple(attention),
+        attention=(*attention, *dead, *_more_dead_links(dead_links - len(dead))),
     )
+
+
+def _more_dead_links(count: int) -> list[str]:
+    return [f"{count} more links lead nowhere; `tidemark plan` names them all"] if count else []
 
 
 def planned_only(job: Job, crawled: CrawlSummary, plan: PlanSummary) -> RunSummary:

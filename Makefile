@@ -43,7 +43,7 @@ status: setup ## say what runs
 	@$(LOCAL).lifecycle status
 
 test: setup ## the whole test suite, services and a real scheduler included
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGUMENTS)
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGUMENTS)
 
 check: setup ## lint, types, architecture, and the tests that need no service
 	@$(BIN)/ruff check $(CODE)

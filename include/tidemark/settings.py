@@ -86,8 +86,35 @@ class Settings(BaseSettings):
         float, Field(ge=256, description="Memory that reading one document may take.")
     ] = 2048.0
     lock_timeout: Annotated[
-        float, Field(gt=0, description="Seconds to wait for the embedded index's folder.")
+        float,
+        Field(
+            gt=0,
+            description="Seconds to wait for the embedded index's folder, and for another run of the source.",
+        ),
     ] = 300.0
+    patience: Annotated[
+        float,
+        Field(ge=0, description="Seconds for which a store that is away is asked again; 0 for never."),
+    ] = 60.0
+    audit_schedule: Annotated[
+        str, Field(description="When the whole index is audited (cron, UTC), or `never`.")
+    ] = "30 5 * * *"
+    audit_sample: Annotated[
+        int, Field(ge=0, description="Documents that the daily audit searches a sentence of.")
+    ] = 20
+    housekeeping_schedule: Annotated[
+        str, Field(description="When what nobody needs is removed (cron, UTC), or `never`.")
+    ] = "15 4 * * 0"
+    history_days: Annotated[
+        int,
+        Field(ge=1, description="Days for which a replaced version and its snapshot are kept."),
+    ] = 90
+    run_days: Annotated[
+        int, Field(ge=1, description="Days for which runs and audits are kept; the latest always are.")
+    ] = 180
+    tombstone_days: Annotated[
+        int, Field(ge=1, description="Days for which it is remembered that a document was removed.")
+    ] = 365
     user_agent: Annotated[
         str, Field(min_length=1, description="How the crawler names itself; add a contact.")
     ] = "Tidemark/0.1 (+https://example.org/set-TIDEMARK_USER_AGENT)"

@@ -194,6 +194,8 @@ class GuardsDeclaration(_Declared):
     changed_documents: Annotated[int | None, Field(ge=0)] = None
     shrunk_documents: Annotated[int | None, Field(ge=0)] = None
     gone_documents: Annotated[int | None, Field(ge=0)] = None
+    quarantined_percent: Annotated[float, Field(ge=0, le=100)] = Guards().quarantined_percent
+    quarantined_documents: Annotated[int | None, Field(ge=0)] = None
     at_least: Annotated[int, Field(ge=1)] = Guards().at_least
 
     @property

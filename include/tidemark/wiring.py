@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidemark.declarations import (
     Declarations,
@@ -37,10 +37,18 @@ from tidemark.ports import (
     quiet,
 )
 from tidemark.settings import PROJECT, EnvironmentConnections, Settings
-from tidemark.stages.job import Job, Tools
+from tidemark.stages.job import Job, Tools, embed_fingerprint
 from tidemark.stages.search import Searcher
+from tidemark.stages.stores import Stores
+
+if TYPE_CHECKING:
+    from tidemark.adapters.cached_embedder import EmbeddingCache
+    from tidemark.stages.auditing.given import AuditTools
+    from tidemark.stages.housekeeping import Housekeeping
 
 LEDGER_DATABASE = "tidemark"
+
+Port = TypeVar("Port", Ledger, ArtifactStore, VectorIndex)
 
 
 @dataclass(frozen=True)
@@ -75,14 +83,14 @@ class Workshop:
             upgrade(self.ledger_url)
         else:
             check(self.ledger_url)
-        return PostgresLedger(self.ledger_url)
+        return self._patient(PostgresLedger(self.ledger_url))
 
     @cached_property
     def artifacts(self) -> ArtifactStore:
         from tidemark.adapters.fsspec_artifacts import FsspecArtifacts
 
         url = self.settings.artifacts_url or (self.settings.home / "artifacts").as_uri()
-        return FsspecArtifacts(url)
+        return self._patient(FsspecArtifacts(url))
 
     @cached_property
     def index(self) -> VectorIndex:
@@ -90,16 +98,24 @@ class Workshop:
             from tidemark.adapters.qdrant_server import QdrantServerIndex
 
             key = self.settings.qdrant_api_key
-            return QdrantServerIndex(
-                url=self.settings.qdrant_url,
-                api_key=key.get_secret_value() if key else None,
-                name=self.settings.index_name,
+            return self._patient(
+                QdrantServerIndex(
+                    url=self.settings.qdrant_url,
+                    api_key=key.get_secret_value() if key else None,
+                    name=self.settings.index_name,
+                )
             )
         from tidemark.adapters.qdrant_edge import QdrantEdgeIndex
 
         return QdrantEdgeIndex(
             self.settings.home / "qdrant", self.settings.index_name, self.settings.lock_timeout
         )
+
+    def _patient(self, port: Port) -> Port:
+        """The port, asked again for a while when its store is away."""
+        from tidemark.adapters.retrying import retrying
+
+        return retrying(port, self.settings.patience) if self.settings.patience else port
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -129,7 +145,41 @@ class Workshop:
         """For profiles that cut by meaning; what it embedded once is remembered under the home."""
         from tidemark.adapters.cached_embedder import CachedEmbedder
 
-        return CachedEmbedder(self.embedder, self.settings.home / "cache" / "sentences.sqlite")
+        return CachedEmbedder(self.embedder, self._embedding_cache_file)
+
+    @cached_property
+    def embedding_cache(self) -> "EmbeddingCache":
+        """What ``sentence_embedder`` remembers, without an embedder."""
+        from tidemark.adapters.cached_embedder import EmbeddingCache
+
+        return EmbeddingCache(self._embedding_cache_file)
+
+    @property
+    def _embedding_cache_file(self) -> Path:
+        return self.settings.home / "cache" / "sentences.sqlite"
+
+    @property
+    def stores(self) -> Stores:
+        """What upkeep works on."""
+        return Stores(self.ledger, self.artifacts, self.index)
+
+    def keep_house(self, *, dry_run: bool, progress: Progress | None = None) -> "Housekeeping":
+        """Remove what nobody needs any more, or tell what that would be."""
+        from tidemark.stages.housekeeping import Retention, keep_house
+
+        return keep_house(
+            self.stores,
+            Retention(
+                history=self.settings.history_days,
+                runs=self.settings.run_days,
+                tombstones=self.settings.tombstone_days,
+            ),
+            self.settings.index_name,
+            embed_fingerprint(self.embedder, self.lexical),
+            {*self.declarations.sources, *self.declarations.broken},
+            dry_run=dry_run,
+            progress=progress,
+        )
 
     @cached_property
     def lexical(self) -> LexicalEncoder:
@@ -192,6 +242,34 @@ class Workshop:
         if not known and name in self.ledger.sources():
             return SourceDeclaration(name=name)
         return self.declarations.source(name)
+
+    def audit_tools(
+        self, progress: Progress | None = None, wait_seconds: float = 60.0
+    ) -> "AuditTools":
+        """What an audit works with. A repair waits ``wait_seconds`` for a source that a run holds."""
+        from tidemark.stages.auditing.given import AuditTools
+        from tidemark.stages.run import new_run_id
+
+        def hand(source: str) -> tuple[Job, Tools]:
+            declared = self.declared(source)
+            tools = self.tools(declared, progress)
+            return self.job(declared, new_run_id(source, tools)), tools
+
+        def will_run(source: str) -> bool:
+            declared = self.declarations.sources.get(source)
+            return declared is not None and declared.enabled
+
+        return AuditTools(
+            ledger=self.ledger,
+            index=self.index,
+            index_name=self.settings.index_name,
+            embedder=self.embedder,
+            lexical=self.lexical,
+            hand=hand,
+            will_run=will_run,
+            progress=progress or quiet(),
+            wait_seconds=wait_seconds,
+        )
 
     def source(self, declared: SourceDeclaration) -> Source:
         """The source that a declaration asks for (see ``SOURCES``)."""

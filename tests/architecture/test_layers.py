@@ -24,7 +24,7 @@ def modules(*folders: str) -> list[Path]:
     return sorted(p for folder in folders for p in (PACKAGE / folder).rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", [*modules(*PURE), PACKAGE / "ports.py"], ids=lambda p: p.name)
+@pytest.mark.parametrize("path", [*modules(*PURE), *modules("ports")], ids=lambda p: p.name)
 def test_the_core_imports_no_vendor_package(path: Path) -> None:
     roots = {name.partition(".")[0] for name in imported(path)}
     assert roots - sys.stdlib_module_names - {"tidemark"} == set()

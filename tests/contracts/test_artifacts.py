@@ -4,6 +4,7 @@ import os
 import signal
 import time
 import tracemalloc
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contracts.processes import start_python
-from tidemark.adapters.fsspec_artifacts import FsspecArtifacts
+from tidemark.adapters.fsspec_artifacts import FsspecArtifacts, _written_at
 from tidemark.adapters.memory_artifacts import MemoryArtifacts
 from tidemark.domain.errors import ConfigurationError, PermanentError
 from tidemark.ports import ArtifactStore
@@ -163,6 +164,71 @@ def test_a_line_is_read_before_the_rest_is(store: ArtifactStore) -> None:
     del lines
 
 
+def test_entries_tell_size_and_when_each_was_written(store: ArtifactStore) -> None:
+    begun = datetime.now(UTC) - timedelta(seconds=1)
+    store.write("raw/a", b"12345")
+    store.write("raw/b/c", b"")
+    fill(store, "runs/1/plan", ["x"])
+    found = {entry.key: entry for entry in store.entries()}
+    assert {key: entry.size for key, entry in found.items()} == {
+        "raw/a": 5,
+        "raw/b/c": 0,
+        "runs/1/plan": 2,
+    }
+    ended = datetime.now(UTC) + timedelta(seconds=1)
+    assert all(begun <= entry.written_at <= ended for entry in found.values())
+    assert sorted(entry.key for entry in store.entries("raw/")) == ["raw/a", "raw/b/c"]
+    assert list(store.entries("none")) == []
+
+
+def test_bytes_that_are_written_again_count_as_written_now(store: ArtifactStore) -> None:
+    store.write("raw/a", b"x")
+    [before] = store.entries()
+    time.sleep(0.02)
+    store.write("raw/a", b"x")
+    [after] = store.entries()
+    assert after.written_at > before.written_at
+    assert store.read("raw/a") == b"x"
+
+
+def test_what_was_written_since_a_time_is_not_deleted(store: ArtifactStore) -> None:
+    store.write("raw/a", b"x")
+    [entry] = store.entries()
+    assert not store.delete("raw/a", written_before=entry.written_at)
+    assert store.exists("raw/a")
+    assert store.delete("raw/a", written_before=entry.written_at + timedelta(seconds=1))
+    assert not store.exists("raw/a")
+    assert store.delete("raw/a", written_before=entry.written_at)
+    assert store.delete("raw/a")
+
+
+def test_entries_may_be_deleted_while_they_are_streamed(store: ArtifactStore) -> None:
+    for n in range(20):
+        store.write(f"raw/{n}", b"x")
+    later = datetime.now(UTC) + timedelta(minutes=1)
+    assert all(store.delete(e.key, written_before=later) for e in store.entries("raw/"))
+    assert list(store.entries()) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({"LastModified": datetime(2026, 1, 2, tzinfo=UTC)}, datetime(2026, 1, 2, tzinfo=UTC)),
+        ({"last_modified": datetime(2026, 1, 2)}, datetime(2026, 1, 2, tzinfo=UTC)),  # noqa: DTZ001
+        ({"updated": "2026-01-02T00:00:00Z"}, datetime(2026, 1, 2, tzinfo=UTC)),
+        ({"mtime": 0.0}, datetime(1970, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_each_kind_of_object_store_tells_the_time_in_its_own_way(
+    found: dict[str, object], expected: datetime
+) -> None:
+    assert _written_at(found) == expected
+
+
+def test_a_store_that_tells_no_time_loses_nothing_to_age() -> None:
+    assert _written_at({"size": 1}) > datetime.now(UTC) - timedelta(minutes=1)
+
+
 # In a folder
 
 
@@ -232,9 +298,17 @@ def test_a_killed_writer_leaves_no_value_and_its_rest_is_swept_a_day_later(folde
     store.write("b", b"x")
     assert rest.exists()
     os.utime(rest, (0, time.time() - 25 * 3600))
+    size = rest.stat().st_size
+    day_ago = datetime.now(UTC) - timedelta(days=1)
+    assert store.discard_unfinished(day_ago, dry_run=True) == (1, size)
+    assert store.discard_unfinished(day_ago - timedelta(days=1)) == (0, 0)
+    assert rest.exists()
     FsspecArtifacts(str(folder)).write("c", b"x")
     assert not rest.exists()
     assert sorted(store.keys()) == ["b", "c"]
+    rest.write_bytes(b"12")
+    assert store.discard_unfinished(datetime.now(UTC) + timedelta(minutes=1)) == (1, 2)
+    assert list((folder / ".tmp").iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_is_a_permanent_error(tmp_path: Path) -> None:

@@ -182,9 +182,9 @@ def test_a_versioned_bucket_is_read_by_version_and_shows_no_deleted_object(bucke
         assert bucket.said(again) == {"a.md": "not_modified"}
 
 
-def test_a_large_object_is_excluded_without_being_read(bucket: Bucket, calls: list[str]) -> None:
+def test_a_large_object_is_told_without_being_read(bucket: Bucket, calls: list[str]) -> None:
     bucket.put("a.md", "0123456789")
-    assert bucket.said(bucket.crawl(max_bytes=9)) == {"a.md": "excluded"}
+    assert bucket.said(bucket.crawl(max_bytes=9)) == {"a.md": "too_large"}
     assert "get_object" not in calls
 
 

@@ -25,9 +25,11 @@ from stores import (
 )
 
 from sites import Crawled, crawl_all
+from tidemark.adapters import network_tries
 from tidemark.adapters.files import FilesOptions, FilesSource
 from tidemark.adapters.memory_source import MemoryKnown
 from tidemark.domain.credentials import Credentials
+from tidemark.domain.model import Outcome
 
 LOGGED_IN = Credentials("share", login=LOGIN, password=PASSWORD)
 
@@ -125,7 +127,9 @@ def test_a_file_that_is_no_page_of_links_is_told(index: IndexServer) -> None:
 
 def test_a_large_file_is_not_read_to_its_end(index: IndexServer, root: Path) -> None:
     (root / "a.md").write_bytes(b"x" * 1_000_000)
-    assert crawl(index.url, max_bytes=1_000).outcomes(index.url)["a.md"] == "excluded"
+    item = crawl(index.url, max_bytes=1_000).items[f"{index.url}a.md"]
+    assert item.outcome is Outcome.TOO_LARGE
+    assert item.detail == "has 1,000,000 bytes, more than the 1,000 that are fetched"
 
 
 @pytest.mark.parametrize("kind", ["index", "dav"])
@@ -146,7 +150,10 @@ def test_a_login_is_sent_and_a_wrong_one_is_told_without_being_shown(index: Inde
     assert "wr0ng-word" not in wrong.end.problem
 
 
-def test_ten_outages_in_a_row_end_a_crawl(index: IndexServer, root: Path) -> None:
+def test_ten_outages_in_a_row_end_a_crawl(
+    index: IndexServer, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network_tries, "FIRST_WINDOW", 0.0)
     for number in range(30):
         (root / f"b{number:02}.md").write_text("x")
         index.failing[f"/b{number:02}.md"] = 503

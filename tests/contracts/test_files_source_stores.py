@@ -18,7 +18,7 @@ from stores import (
     sftp_server,
 )
 from test_sources import *  # noqa: F403 - the cases, run on the world below
-from test_sources import World, _filled
+from test_sources import MAX_BYTES, World, _filled
 
 from tidemark.adapters.files import FilesOptions, FilesSource
 from tidemark.domain.credentials import Credentials
@@ -43,7 +43,8 @@ class S3World:
 
     def source(self) -> Source:
         path = f"s3://{self._bucket}/pages"
-        return FilesSource(FilesOptions(path, credentials=s3_credentials(self._url)))
+        credentials = s3_credentials(self._url)
+        return FilesSource(FilesOptions(path, credentials=credentials, max_bytes=MAX_BYTES))
 
     def uri(self, name: str) -> str:
         return f"s3://{self._bucket}/pages/{name}"
@@ -78,7 +79,7 @@ class IndexWorld:
         self._server = stack.enter_context(index_server(root))
 
     def source(self) -> Source:
-        return FilesSource(FilesOptions(self._server.url, allow_private=True))
+        return FilesSource(FilesOptions(self._server.url, allow_private=True, max_bytes=MAX_BYTES))
 
     def uri(self, name: str) -> str:
         return self._server.url + name
@@ -110,6 +111,7 @@ class DavWorld(IndexWorld):
             FilesOptions(
                 self._dav.url,
                 allow_private=True,
+                max_bytes=MAX_BYTES,
                 credentials=Credentials("share", login=LOGIN, password=PASSWORD),
             )
         )
@@ -135,7 +137,12 @@ class SftpWorld(IndexWorld):
 
     def source(self) -> Source:
         return FilesSource(
-            FilesOptions(self._sftp.url, allow_private=True, credentials=self._sftp.credentials())
+            FilesOptions(
+                self._sftp.url,
+                allow_private=True,
+                max_bytes=MAX_BYTES,
+                credentials=self._sftp.credentials(),
+            )
         )
 
     def uri(self, name: str) -> str:
@@ -168,7 +175,7 @@ class ZipWorld:
         monkeypatch.setattr(ZipStore, "read", counted)
 
     def source(self) -> Source:
-        return FilesSource(FilesOptions(str(self._path)))
+        return FilesSource(FilesOptions(str(self._path), max_bytes=MAX_BYTES))
 
     def uri(self, name: str) -> str:
         return f"{self._path.resolve().as_uri()}!/{name}"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from stores import index_server
 from test_sources import *  # noqa: F403 - the cases, run on the world below
-from test_sources import World, _filled
+from test_sources import MAX_BYTES, World, _filled
 
 from sites import Crawled, crawl_all
 from tidemark.adapters.git_clone import BlobReader
@@ -102,7 +102,7 @@ class GitWorld:
         self._repository = Repository(root / "repository")
         self._broken: set[str] = set()
         self._bodies = 0
-        self._source = source(self._repository, root)
+        self._source = source(self._repository, root, max_bytes=MAX_BYTES)
         read = BlobReader.read
 
         def counted(reader: BlobReader, object_id: str) -> bytes:
@@ -312,16 +312,14 @@ def test_only_a_folder_and_what_the_patterns_admit_is_listed(
     assert not missing.end.complete
 
 
-def test_links_and_large_files_are_excluded_without_being_read(
-    repository: Repository, tmp_path: Path
-) -> None:
+def test_links_and_large_files_are_not_read(repository: Repository, tmp_path: Path) -> None:
     repository.commit(a="x", large="y" * 101)
     (repository.path / "link.md").symlink_to("/etc/hostname")
     repository.save()
     crawled = crawl_all(source(repository, tmp_path, max_bytes=100))
     assert said(repository, crawled) == {
         "a.md": "fetched",
-        "large.md": "excluded",
+        "large.md": "too_large",
         "link.md": "excluded",
     }
 

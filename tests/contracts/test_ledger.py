@@ -22,7 +22,6 @@ from contracts.ledger_cases import (
     tombstone,
     touch,
 )
-from tidemark.adapters.memory_ledger import MemoryLedger
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.model import Validators
 from tidemark.domain.records import DocumentRecord, GenerationRecord, GenerationStatus, RunStatus
@@ -444,19 +443,3 @@ def test_generations_come_by_number(ledger: Ledger) -> None:
         generation("main", 10),
     ]
     assert ledger.generations("nobody") == []
-
-
-def test_audits_are_kept(ledger: Ledger, request: pytest.FixtureRequest) -> None:
-    ledger.save_audit(None, {}, 0)
-    ledger.save_audit("new-source", {"missing_points": 2, "extra_points": 0}, 2)
-    kept = [(None, {}, 0), ("new-source", {"missing_points": 2, "extra_points": 0}, 2)]
-    if isinstance(ledger, MemoryLedger):
-        assert ledger.audits == kept
-        return
-    from sqlalchemy import create_engine, text
-
-    with create_engine(request.getfixturevalue("postgres_url")).connect() as connection:
-        found = connection.execute(
-            text("SELECT source, findings, repaired FROM audit ORDER BY audit_id")
-        )
-        assert [tuple(row) for row in found] == kept

@@ -13,7 +13,7 @@ from sqlalchemy import NullPool, create_engine, text
 
 from contracts.processes import start_python
 from tidemark.adapters.postgres_ledger import PostgresLedger
-from tidemark.domain.errors import SourceBusyError, TidemarkError, TransientError
+from tidemark.domain.errors import LockLostError, SourceBusyError, TidemarkError, TransientError
 from tidemark.ports import Ledger
 
 IDS = sorted(uuid4() for _ in range(4))
@@ -21,10 +21,10 @@ IDS = sorted(uuid4() for _ in range(4))
 
 def test_a_source_is_held_by_one_run(ledger: Ledger) -> None:
     with ledger.lock("handbook"):
-        for shared in (False, True):
+        for run_id in (None, "run-1"):
             with (
                 pytest.raises(SourceBusyError, match="handbook"),
-                ledger.lock("handbook", shared=shared),
+                ledger.lock("handbook", run_id=run_id),
             ):
                 pytest.fail("It was had twice.")
         with ledger.lock("other source"):
@@ -34,8 +34,8 @@ def test_a_source_is_held_by_one_run(ledger: Ledger) -> None:
 
 
 def test_the_tasks_of_a_run_share_a_source_and_keep_a_whole_run_out(ledger: Ledger) -> None:
-    with ledger.lock("handbook", shared=True):
-        with ledger.lock("handbook", shared=True):
+    with ledger.lock("handbook", run_id="run-1"):
+        with ledger.lock("handbook", run_id="run-1"):
             pass
         with pytest.raises(SourceBusyError), ledger.lock("handbook"):
             pytest.fail("It was had beside a task.")
@@ -160,7 +160,7 @@ def test_the_death_of_a_process_frees_what_it_held(
     patient: PostgresLedger, postgres_url: str
 ) -> None:
     with holder(postgres_url, IDS[0]) as process:
-        with pytest.raises(SourceBusyError), patient.lock("handbook", shared=True):
+        with pytest.raises(SourceBusyError), patient.lock("handbook", run_id="run-1"):
             pytest.fail("It was had beside the other process.")
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -200,4 +200,17 @@ def test_a_lock_lost_on_the_way_is_told_at_the_end(
     with pytest.raises(TransientError, match="handbook"), patient.lock("handbook"):
         end_lock_sessions(postgres_url)
     with patient.lock("handbook"):
+        pass
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("run_id", [None, "run-1"])
+def test_documents_lost_on_the_way_are_told_at_the_end(
+    patient: PostgresLedger, postgres_url: str, run_id: str | None
+) -> None:
+    with pytest.raises(LockLostError, match="1 document"), patient.lock_documents(IDS[:1]):
+        end_lock_sessions(postgres_url)
+    with pytest.raises(LockLostError, match="handbook"), patient.lock("handbook", run_id=run_id):
+        end_lock_sessions(postgres_url)
+    with patient.lock("handbook", run_id=run_id), patient.lock_documents(IDS):
         pass

@@ -2,9 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-from sqlalchemy import create_engine, text
-
 from contracts.ledger_cases import (
     NOON,
     SOURCE,
@@ -17,9 +14,6 @@ from contracts.ledger_cases import (
     tombstone,
     touch,
 )
-from tidemark.adapters.ledger_migrations import config, upgrade
-from tidemark.adapters.postgres_ledger import PostgresLedger
-from tidemark.domain.identity import document_id
 from tidemark.domain.model import Validators
 from tidemark.domain.records import Alias, AliasKind, DocumentRecord, SourceState, Suspect
 from tidemark.ports import Ledger
@@ -148,7 +142,6 @@ def test_tombstones_are_found_by_their_bytes_and_their_age_until_they_expire(
     ledger.expire([record.document_id])
     assert ledger.tombstones_by_raw(SOURCE, ["raw-1"]) == []
     assert ledger.tombstones_before(SOURCE, later(1)) == []
-    assert ledger.raw_in_use(["raw-1"]) == set()
     assert ledger.find_tombstones(URI) == [replace(stone, expired=True)]
 
 
@@ -165,40 +158,3 @@ def test_what_is_known_of_a_source_as_a_whole_is_kept(ledger: Ledger) -> None:
     assert ledger.source_state(SOURCE) == state
     ledger.save_source_state(replace(state, state="commit-2"))
     assert ledger.source_state(SOURCE).state == "commit-2"
-
-
-@pytest.mark.services
-def test_a_ledger_of_the_first_version_keeps_what_it_knew(empty_postgres_url: str) -> None:
-    from alembic import command
-
-    engine = create_engine(empty_postgres_url)
-    with engine.connect() as connection:
-        command.upgrade(config(connection), "0001")
-        connection.commit()
-        connection.execute(text("INSERT INTO source (name) VALUES ('handbook')"))
-        connection.execute(
-            text(
-                "INSERT INTO document (document_id, source, uri, title, media_type, status, validators,"
-                " fetch_fingerprint, fetched_raw_hash, sections, chunks, reason, first_seen, last_seen,"
-                " fetched_at, missing_runs, last_run_id) VALUES (:id, 'handbook', :uri, 'T', 'text/html',"
-                " 'indexed', '{}', 'f', 'raw-1', 0, 0, 'new', now(), now(), now(), 0, 'r')"
-            ),
-            {"id": document_id(SOURCE, URI), "uri": URI},
-        )
-        connection.execute(
-            text(
-                "INSERT INTO tombstone (document_id, source, uri, title, raw_hash, removed_at, reason,"
-                " run_id) VALUES (:id, 'handbook', :uri, 'T', 'raw-2', now(), 'gone', 'r')"
-            ),
-            {"id": document_id(SOURCE, OTHER), "uri": OTHER},
-        )
-        connection.commit()
-    engine.dispose()
-    upgrade(empty_postgres_url)
-    ledger = PostgresLedger(empty_postgres_url)
-    found = ledger.document(document_id(SOURCE, URI))
-    assert found is not None
-    assert (found.text_hash, found.link, found.suspect) == (None, "", None)
-    assert not ledger.find_tombstones(OTHER)[0].expired
-    assert ledger.source_state(SOURCE) == SourceState(SOURCE)
-    ledger.close()

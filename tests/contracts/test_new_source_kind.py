@@ -14,6 +14,7 @@ from email.message import Message
 from pathlib import Path
 from urllib.parse import quote
 
+from tidemark.adapters.size_bound import too_large
 from tidemark.domain.hashing import digest, fingerprint
 from tidemark.domain.model import CrawlEnd, CrawlItem, Outcome, RawDocument, SourceItem, Validators
 from tidemark.ports import Known, Source
@@ -24,8 +25,8 @@ class MailboxSource:
 
     fingerprint = fingerprint("fetch", {"kind": "mailbox", "version": 1})
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, max_bytes: int = 50_000_000) -> None:
+        self._path, self._max_bytes = path, max_bytes
 
     def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
         problem, count = "", 0
@@ -34,7 +35,7 @@ class MailboxSource:
                 for message in box:
                     found = self._item(message, known)
                     yield found
-                    count += found.outcome is not Outcome.FAILED
+                    count += found.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
                     if count == limit:
                         problem = f"It was limited to {limit:,} documents."
                         break
@@ -51,6 +52,8 @@ class MailboxSource:
         item = SourceItem(uri, Validators(revision=digest(content)))
         if known.validators(uri) == item.validators:
             return CrawlItem(item, Outcome.NOT_MODIFIED)
+        if len(content) > self._max_bytes:
+            return too_large(item, self._max_bytes, len(content))
         kind, charset = message.get_content_type(), message.get_content_charset()
         raw = RawDocument(uri, content, kind, charset, datetime.now(UTC), item.validators)
         return CrawlItem(item, Outcome.FETCHED, raw)
@@ -60,14 +63,14 @@ class MailboxSource:
 
 import pytest  # noqa: E402 - where the second of the two files begins
 from test_sources import *  # noqa: E402, F403 - the cases, run on the world below
-from test_sources import World, _filled  # noqa: E402
+from test_sources import MAX_BYTES, World, _filled  # noqa: E402
 
 
 class MailboxWorld:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._messages: dict[str, Message] = {}
-        self._source = _Counted(MailboxSource(path))
+        self._source = _Counted(MailboxSource(path, MAX_BYTES))
 
     def source(self) -> Source:
         return self._source

@@ -20,9 +20,9 @@ from contracts.ledger_cases import (
     run,
     sections_of,
 )
-from tidemark.adapters.postgres_engine import database_engine
+from tidemark.adapters.postgres_engine import BATCH, database_engine
 from tidemark.adapters.postgres_engine import postgres_url as read_url
-from tidemark.adapters.postgres_ledger import BATCH, PostgresLedger
+from tidemark.adapters.postgres_ledger import PostgresLedger
 from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
 
 pytestmark = pytest.mark.services

@@ -2,10 +2,12 @@
 
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +30,8 @@ from tidemark.adapters.qdrant_edge import QdrantEdgeIndex
 folder = Path(sys.argv[1])
 index = QdrantEdgeIndex(folder, "tidemark", lock_timeout=30)
 """
+
+SECOND = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 
 
 def start(folder: Path, code: str) -> subprocess.Popen[str]:
@@ -105,14 +109,50 @@ def test_waiting_is_logged_once_with_who_is_waited_for_and_ends_in_a_cure(
     wait_for("open", holder)
     try:
         with pytest.raises(
-            TransientError, match=rf"held by process {holder.pid} for 0.4 s.*Let it"
+            TransientError,
+            match=rf"held by process {holder.pid} \(\w+\) since {SECOND} UTC; "
+            r"it was waited for 0\.4 s\..*Let it finish, or end it",
         ):
             QdrantEdgeIndex(folder, lock_timeout=0.4).count_points(1)
-        assert [str(holder.pid) in record.getMessage() for record in caplog.records] == [True]
+        (record,) = caplog.records
+        assert re.fullmatch(
+            rf"Waiting up to 0\.4 s for process {holder.pid} .* since {SECOND} UTC, which has .* open",
+            record.getMessage(),
+        )
     finally:
         holder.kill()
         holder.wait()
     assert QdrantEdgeIndex(folder, lock_timeout=5).count_points(1) == 0
+
+
+def test_a_waiting_process_gets_in_when_the_other_is_done(folder: Path) -> None:
+    holder = start(
+        folder,
+        """
+        with index.session():
+            print("open", flush=True)
+            sys.stdin.read()
+            index.upsert_points(1, [point(1)])
+        """,
+    )
+    wait_for("open", holder)
+    assert holder.stdin is not None
+    threading.Timer(0.3, holder.stdin.close).start()
+    assert QdrantEdgeIndex(folder, lock_timeout=20).count_points(1) == 1
+    assert holder.wait(timeout=20) == 0
+
+
+def test_a_holder_that_left_no_name_is_another_process(folder: Path) -> None:
+    holder = start(folder, "with index.session(): print('open', flush=True); sys.stdin.read()")
+    wait_for("open", holder)
+    try:
+        for text in ("", "1234", '{"process": 1}', '{"process": 1, "program": "", "since": 1e99}'):
+            (folder / "tidemark.holder").write_text(text)
+            with pytest.raises(TransientError, match="held by another process; it was waited"):
+                QdrantEdgeIndex(folder, lock_timeout=0.0).count_points(1)
+    finally:
+        holder.kill()
+        holder.wait()
 
 
 def test_reading_which_generation_is_live_waits_for_nobody(folder: Path) -> None:
@@ -216,7 +256,7 @@ def test_results_stay_exact_when_the_engine_has_tidied_up(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Seal early, so that sealed and growing segments, and the dead in both, answer together."""
-    monkeypatch.setattr("tidemark.adapters.qdrant_edge_shard.SEAL_KB", 1)
+    monkeypatch.setattr("tidemark.adapters.edge_settings.SEAL_KB", 1)
     index = QdrantEdgeIndex(folder)
     index.ensure(2, DIMENSION)
     for first in (0, 1500):

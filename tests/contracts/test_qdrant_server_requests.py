@@ -215,6 +215,29 @@ def test_hybrid_search_is_one_request(server: Played) -> None:
     assert body["with_payload"] is True
 
 
+def test_a_scan_fetches_the_dense_vectors_only_when_asked(server: Played) -> None:
+    found = {"id": str(identity(1)), "payload": None, "vector": {"dense": [0.5, -0.5]}}
+    page = {"points": [found], "next_page_offset": None}
+    server.by_path = {"/collections/tidemark__g1/points/scroll": page}
+    index = QdrantServerIndex(server.url)
+    (plain,) = index.scan_points(1, vectors=False)
+    (whole,) = index.scan_points(1, vectors=True)
+    assert [body["with_vector"] for body in server.bodies()] == [False, ["dense"]]
+    assert whole.dense == (0.5, -0.5)
+    assert plain.payload == whole.payload == {}
+
+
+def test_a_mark_is_one_small_write_a_collection(server: Played) -> None:
+    QdrantServerIndex(server.url).mark(1, "docs", "m1")
+    assert [path for _, path, _ in server.asked] == [
+        "/collections/tidemark__g1/points?wait=true",
+        "/collections/tidemark__sections__g1/points?wait=true",
+    ]
+    (sent,) = {json.dumps(body["points"]) for body in server.bodies()}
+    assert json.loads(sent)[0]["payload"] == {"tidemark_mark": "m1", "tidemark_source": "docs"}
+    assert json.loads(sent)[0]["vector"] == {}
+
+
 def test_a_forked_process_makes_its_own_connections(server: Played) -> None:
     server.by_path = {"/collections": {"collections": []}}
     made: list[int] = []

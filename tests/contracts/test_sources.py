@@ -13,6 +13,7 @@ from tidemark.adapters.website import WebsiteOptions, WebsiteSource
 from tidemark.ports import Source
 
 NAMES = ("alpha.html", "beta.html", "gamma.html")
+MAX_BYTES = 1_000
 
 
 class World(Protocol):
@@ -47,7 +48,11 @@ class MemoryWorld:
         return f"memory:{name}"
 
     def put(self, name: str, text: str) -> None:
-        self._source.documents[self.uri(name)] = text
+        uri = self.uri(name)
+        self._source.documents[uri] = text
+        self._source.too_large.pop(uri, None)
+        if len(text) > MAX_BYTES:
+            self._source.too_large[uri] = f"has {len(text):,} bytes, more than {MAX_BYTES:,}"
 
     def delete(self, name: str) -> None:
         del self._source.documents[self.uri(name)]
@@ -72,7 +77,9 @@ class WebsiteWorld:
 
     def source(self) -> Source:
         return WebsiteSource(
-            WebsiteOptions(url=self._site.url, allow_private=True, retries=0, timeout=5)
+            WebsiteOptions(
+                url=self._site.url, allow_private=True, retries=0, timeout=5, max_bytes=MAX_BYTES
+            )
         )
 
     def uri(self, name: str) -> str:
@@ -109,7 +116,7 @@ class FilesWorld:
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._root = root
         self._bodies = 0
-        self._source = FilesSource(FilesOptions(str(root)))
+        self._source = FilesSource(FilesOptions(str(root), max_bytes=MAX_BYTES))
 
         def counted(path: str, mode: str) -> IO[bytes]:
             self._bodies += 1
@@ -233,6 +240,24 @@ def test_a_document_that_cannot_be_read_fails_alone(world: World) -> None:
         "gamma.html": "not_modified",
     }
     assert crawled.items[world.uri("beta.html")].detail
+
+
+def test_a_document_that_is_too_large_is_named_with_both_sizes(world: World) -> None:
+    known = MemoryKnown()
+    crawl_all(world.source(), known)
+    world.put("beta.html", "x" * 1_234)
+    for _ in range(2):
+        crawled = crawl_all(world.source(), known)
+        assert list(outcomes(world, crawled).values()) == [
+            "not_modified", "too_large", "not_modified",
+        ]  # fmt: skip
+        detail = crawled.items[world.uri("beta.html")].detail
+        assert "1,234" in detail
+        assert "1,000" in detail
+        assert crawled.end.complete
+    assert world.uri("beta.html") in set(known.uris())
+    world.put("beta.html", "small again")
+    assert outcomes(world, crawl_all(world.source(), known))["beta.html"] == "fetched"
 
 
 def test_a_place_that_is_away_is_never_an_empty_place(world: World) -> None:

@@ -1,5 +1,6 @@
 """Rows of a query as a source: its promises as a source, and what only tables do."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 from test_sources import *  # noqa: F403 - the cases, run on the world below
-from test_sources import World, _filled
+from test_sources import MAX_BYTES, World, _filled
 
 from sites import Crawled, crawl_all
 from tidemark.adapters import table_source
@@ -40,7 +41,13 @@ class TableWorld:
 
     def source(self) -> Source:
         return TableSource(
-            TableOptions("help", QUERY, f"sqlite:///{self._path}", media_type="text/html")
+            TableOptions(
+                "help",
+                QUERY,
+                f"sqlite:///{self._path}",
+                media_type="text/html",
+                max_bytes=MAX_BYTES,
+            )
         )
 
     def uri(self, name: str) -> str:
@@ -266,9 +273,11 @@ def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_large_row_is_excluded(place: Place) -> None:
+def test_a_large_row_is_told_with_its_size(place: Place) -> None:
     crawled = crawl(place, max_bytes=25)
-    assert crawled.outcomes(BASE) == {"1": "fetched", "2": "excluded"}
+    assert crawled.outcomes(BASE) == {"1": "fetched", "2": "too_large"}
+    detail = crawled.items[f"{BASE}2"].detail
+    assert re.fullmatch(r"has \d+ bytes, more than the 25 that are fetched", detail)
 
 
 def test_a_database_whose_driver_is_not_installed_is_told_when_it_is_declared() -> None:

@@ -10,12 +10,14 @@ from contracts.vector_index_cases import (
     ADAPTERS,
     DIMENSION,
     GENERATION,
+    adapters,
     direction,
     identity,
     point,
     section,
     words,
 )
+from tidemark.domain.checksums import vector_hash
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.model import SparseVector, StoredPoint
 from tidemark.ports import VectorIndex
@@ -32,12 +34,7 @@ UNICODE = {
 }
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(name, marks=() if name == "memory" else pytest.mark.services)
-        for name in ADAPTERS
-    ]
-)
+@pytest.fixture(params=adapters())
 def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorIndex]:
     with ADAPTERS[request.param](tmp_path) as index:
         yield index
@@ -135,6 +132,10 @@ def test_using_a_generation_that_does_not_exist_is_a_permanent_error(index: Vect
         lambda: list(index.scan_sections(5)),
         lambda: index.count_points(5),
         lambda: index.count_sections(5),
+        lambda: index.get_vectors(5, [identity(1)]),
+        lambda: list(index.scan_points(5, vectors=True)),
+        lambda: index.dimension(5),
+        lambda: index.mark(5, "docs", "m1"),
         lambda: index.search_dense(5, direction(0), 3),
         lambda: index.search_lexical(5, words(1), 3),
         lambda: index.search_hybrid(5, direction(0), words(1), 3),
@@ -282,6 +283,29 @@ def test_scanning_streams_every_point_once_over_many_pages(index: VectorIndex) -
     assert len(index.get_points(GENERATION, [p.point_id for p in points])) == 300
     index.delete_points(GENERATION, [p.point_id for p in points])
     assert index.count_points(GENERATION) == 0
+
+
+def test_a_scan_gives_the_dense_vectors_when_asked(index: VectorIndex) -> None:
+    index.upsert_points(GENERATION, [point(n, n / 4, source=f"s{n % 2}") for n in range(300)])
+    assert {p.dense for p in index.scan_points(GENERATION)} == {None}
+    for where, expected in ((None, range(300)), ({"source": "s1"}, range(1, 300, 2))):
+        found = {
+            p.payload["number"]: p.dense for p in index.scan_points(GENERATION, where, vectors=True)
+        }
+        assert sorted(found, key=str) == sorted(expected, key=str)
+        for n in expected:
+            assert found[n] == pytest.approx(direction(n / 4), abs=1e-6)
+
+
+def test_a_vector_has_the_same_hash_before_and_after_it_is_stored(index: VectorIndex) -> None:
+    vector = (0.5, -0.25, 0.0, 3.0)
+    index.upsert_points(GENERATION, [replace(point(1), dense=vector)])
+    (stored,) = index.scan_points(GENERATION, vectors=True)
+    assert stored.dense is not None
+    assert vector_hash(stored.dense) == vector_hash(vector)
+    assert vector_hash(index.get_vectors(GENERATION, [identity(1)])[identity(1)]) == vector_hash(
+        vector
+    )
 
 
 def test_a_scan_left_early_does_not_block_what_follows(index: VectorIndex) -> None:

@@ -2,10 +2,13 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
+
+import pytest
 
 from tidemark.domain.hashing import Canonical
 from tidemark.domain.model import PointWrite, SparseVector
@@ -53,12 +56,34 @@ def edge(folder: Path) -> Iterator[VectorIndex]:
     yield QdrantEdgeIndex(folder / "edge", "tidemark", lock_timeout=10.0)
 
 
-ADAPTERS: dict[str, Callable[[Path], object]] = {
+@contextmanager
+def server(folder: Path) -> Iterator[VectorIndex]:
+    from qdrant_http import serving
+    from tidemark.adapters.qdrant_server import QdrantServerIndex
+
+    with serving(folder / "server") as http:
+        index = QdrantServerIndex(http.url, timeout=20)
+        yield index
+        index.close()
+
+
+ADAPTERS: dict[str, Callable[[Path], AbstractContextManager[VectorIndex]]] = {
     "memory": memory,
     "client-memory": client_in_memory,
     "client-path": client_in_folder,
     "edge": edge,
+    "server": server,
 }
+"""Each opens an index in a folder; all but those in memory find there again what they had."""
+
+LASTING = ("client-path", "edge", "server")
+
+
+def adapters(names: Iterable[str] = ADAPTERS) -> list[Any]:
+    """For a parametrised fixture."""
+    return [
+        pytest.param(name, marks=() if name == "memory" else pytest.mark.services) for name in names
+    ]
 
 
 def identity(number: int) -> UUID:

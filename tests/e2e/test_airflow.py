@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
+from tidemark.domain.model import PointWrite
 from tidemark.orchestration.context import tidemark_run_id
 from tidemark.settings import PROJECT, Settings
 from tidemark.stages.audit import AuditFindings, audit
@@ -101,7 +102,7 @@ def system(module_folder: Path) -> Iterator[System]:
                 Settings(home=home, sources_file=sources)  # type: ignore[call-arg]
             )
             with airflow.api() as api:
-                for dag in (DAG, "index__many"):
+                for dag in (DAG, "index__many", "audit_index", "housekeeping"):
                     api.wait_for_dag(dag, timeout=120)
                     api.unpause(dag)
                 yield System(api, site, pages, shop)
@@ -285,6 +286,43 @@ def test_12_a_run_that_was_approved_beforehand_asks_nobody(system: System) -> No
     for file in sorted(folder.iterdir())[:15]:
         file.unlink()
     assert system.run("index__many", approved=True)["documents"] == {"keep": 15, "remove": 15}
+
+
+def test_13_the_daily_audit_is_red_on_a_difference_and_heals_it_when_asked(system: System) -> None:
+    def audited(state: str, **params: object) -> str:
+        run = system.api.wait(system.api.trigger("audit_index", params), timeout=600)
+        assert run.state == state, system.logs(run)
+        return system.api.run("audit_index", run.run_id).note
+
+    assert "2 documents searched for, nothing to report" in audited("success", sample=2)
+    index = system.shop.index
+    with index.session():
+        lost, foreign, *_ = list(index.scan_points(1, {"source": "site"}))
+        index.delete_points(1, [lost.point_id])
+        index.set_payloads(1, [PointWrite(foreign.point_id, {**foreign.payload, "text": "forged"})])
+    note = audited("failed", sample=0)
+    assert "1 missing points" in note
+    assert "1 stale payload" in note
+    assert "Clean now." in audited("success", sample=0, repair=True)
+    assert system.audit().clean
+    kept = system.shop.ledger.audits(limit=1)[0]
+    assert kept.findings["missing_points"] == 1
+    assert kept.repaired >= 1
+
+
+def test_14_housekeeping_removes_what_nothing_refers_to(system: System) -> None:
+    artifacts = system.shop.artifacts
+    artifacts.write("raw/" + "0" * 64, b"an orphan")
+    folder = Path(system.shop.settings.home) / "artifacts" / "raw"
+    old = time.time() - timedelta(days=30).total_seconds()
+    os.utime(folder / ("0" * 64), (old, old))
+    before = system.shop.index.count_points(1)
+    for params, there in (({"dry_run": True}, True), ({}, False)):
+        run = system.api.wait(system.api.trigger("housekeeping", params), timeout=300)
+        assert run.state == "success", system.logs(run)
+        assert artifacts.exists("raw/" + "0" * 64) is there
+    assert system.shop.index.count_points(1) == before
+    assert system.run()["work"]["partition"] == 0
 
 
 def wait_for_question(system: System, run: DagRun) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+from array import array
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -10,8 +11,9 @@ from textwrap import dedent
 
 import pytest
 
-from tidemark.adapters.cached_embedder import CachedEmbedder
+from tidemark.adapters.cached_embedder import CachedEmbedder, EmbeddingCache
 from tidemark.adapters.hash_embedder import HashEmbedder
+from tidemark.domain.errors import TransientError
 
 
 class Counting(HashEmbedder):
@@ -138,3 +140,41 @@ def test_two_processes_write_at_once_and_nothing_is_lost(file: Path) -> None:
     ]
     assert [process.wait(60) for process in running] == [0, 0]
     assert kept(file) == 36
+
+
+# The file as such
+
+
+def test_it_is_emptied_without_an_embedder_and_nothing_stays_in_the_file(file: Path) -> None:
+    CachedEmbedder(Counting(), file).embed(["a tide", "a gauge"])
+    vector = array("f", Counting().embed(["a tide"])[0]).tobytes()
+    assert vector in file.read_bytes()
+    cache = EmbeddingCache(file)
+    assert (cache.count(), cache.clear(), cache.count()) == (2, 2, 0)
+    assert vector not in file.read_bytes()
+    assert cache.clear() == 0
+    again = Counting()
+    CachedEmbedder(again, file).embed(["a tide"])
+    assert (again.asked, cache.count()) == (["a tide"], 1)
+
+
+def test_where_nothing_was_cached_there_is_nothing_to_forget(file: Path) -> None:
+    cache = EmbeddingCache(file)
+    assert (cache.count(), cache.clear()) == (0, 0)
+    assert not file.exists()
+
+
+def test_a_cache_that_is_no_database_is_deleted(file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"no database at all, and long enough to tell" * 100)
+    assert EmbeddingCache(file).clear() == 0
+    assert not file.exists()
+
+
+def test_a_cache_that_another_process_holds_is_not_said_to_be_empty(file: Path) -> None:
+    CachedEmbedder(Counting(), file).embed(["a tide"])
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("begin exclusive")
+        with pytest.raises(TransientError, match="when no run is embedding"):
+            EmbeddingCache(file, wait=0.1).clear()
+    assert EmbeddingCache(file).count() == 1

@@ -81,6 +81,17 @@ def test_a_file_that_unpacks_to_a_multiple_of_its_size_is_not_unpacked(
     assert "times its size" in next(iter(crawled.items.values())).detail
 
 
+def test_a_file_in_an_archive_over_the_limit_is_told_with_its_size(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(path, {"a.md": "x" * 11, "b.md": "x" * 10})
+    crawled = crawl(path, max_bytes=10)
+    assert said(path, crawled) == {"a.md": "too_large", "b.md": "fetched"}
+    item = crawled.items[f"{path.as_uri()}!/a.md"]
+    assert item.detail == "has 11 bytes, more than the 10 that are fetched"
+    assert crawled.end.complete
+
+
 def test_an_archive_that_unpacks_to_too_much_is_refused_whole(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -172,11 +172,14 @@ def test_a_file_that_may_not_be_read_fails_and_is_still_listed(
     assert crawled.end.complete
 
 
-def test_a_file_over_the_limit_is_excluded_with_the_reason(root: Path) -> None:
+def test_a_file_over_the_limit_is_told_with_its_size(root: Path) -> None:
     write(root, a="x" * 11, b="x" * 10)
     crawled = crawl(root, max_bytes=10)
-    assert said(root, crawled) == {"a.md": "excluded", "b.md": "fetched"}
-    assert "10 bytes" in crawled.items[(root / "a.md").as_uri()].detail
+    assert said(root, crawled) == {"a.md": "too_large", "b.md": "fetched"}
+    item = crawled.items[(root / "a.md").as_uri()]
+    assert item.detail == "has 11 bytes, more than the 10 that are fetched"
+    assert item.item.validators.size == 11
+    assert crawled.end.complete
 
 
 def test_links_never_lead_out_of_the_folder(root: Path) -> None:

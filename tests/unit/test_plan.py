@@ -31,7 +31,7 @@ def record(**changes: object) -> DocumentRecord:
     return replace(indexed, **changes)  # type: ignore[arg-type]
 
 
-def failure(raw_hash: str = "raw1", fingerprint: str = PRINTS.combined) -> Failure:
+def failure(raw_hash: str = "raw1", fingerprint: str = PRINTS.up_to("partition")) -> Failure:
     return Failure("partition", "It is broken.", "Mend it.", raw_hash, fingerprint, NOW, NOW)
 
 

@@ -145,10 +145,27 @@ def test_a_file_that_may_not_be_read_fails_and_one_that_vanishes_is_gone(store: 
     assert said(crawl()) == {"a.md": "failed", "b.md": "gone", "c.md": "fetched"}
 
 
-def test_a_large_file_is_excluded_unread(store: Versions) -> None:
+def test_a_large_file_is_told_with_its_size_and_not_read(store: Versions) -> None:
     store.put("/docs/a.md", "0123456789")
-    assert said(crawl(max_bytes=9)) == {"a.md": "excluded"}
+    crawled = crawl(max_bytes=9)
+    assert said(crawled) == {"a.md": "too_large"}
     assert store.reads == []
+    item = crawled.items["memory:///docs/a.md"]
+    assert item.detail == "has 10 bytes, more than the 9 that are fetched"
+    assert item.item.validators.revision == "1"
+    assert crawled.end.complete
+
+
+def test_a_large_file_that_is_held_already_is_kept(store: Versions) -> None:
+    store.put("/docs/a.md", "0123456789")
+    known = MemoryKnown()
+    crawl(known)
+    assert said(crawl(known, max_bytes=9)) == {"a.md": "not_modified"}
+    store.put("/docs/a.md", "9876543210")
+    assert said(crawl(known, max_bytes=9)) == {"a.md": "too_large"}
+    # What was met last is not held, so a higher bound fetches it.
+    assert said(crawl(known, max_bytes=9)) == {"a.md": "too_large"}
+    assert said(crawl(known, max_bytes=10)) == {"a.md": "fetched"}
 
 
 def test_a_base_uri_makes_identities_survive_a_move_to_another_store(store: Versions) -> None:

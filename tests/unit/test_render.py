@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from tidemark.cli import render
+from tidemark.cli import render, texts
 from tidemark.domain.summary import ChunkCounts, RunSummary
 
 HOSTILE = "\x1b]0;owned\x07[red]not red[/red]\x1b[2J"
@@ -71,14 +71,14 @@ def test_a_title_cannot_turn_around_or_hide_characters(character: str) -> None:
 
 @pytest.mark.parametrize("mark", ["\n", "\r\n", "\x0b", "\x85", "\u2028", "\u2029"])
 def test_a_title_cannot_forge_a_line(mark: str) -> None:
-    assert render.safe(f"a{mark}Error: b") == "a Error: b"
+    assert texts.safe(f"a{mark}Error: b") == "a Error: b"
 
 
 def test_joined_characters_stay_whole() -> None:
     family, persian = "👩\u200d👩\u200d👧", "می\u200cخواهم"
-    assert render.safe(family + persian) == family + persian
+    assert texts.safe(family + persian) == family + persian
 
 
 def test_a_text_keeps_its_lines_and_cannot_turn_them_around() -> None:
-    text = render.safe_lines("a\n\tb\u202ec\u2067\x1b")
+    text = texts.safe_lines("a\n\tb\u202ec\u2067\x1b")
     assert text == "a\n\tb\ufffdc\ufffd\ufffd"

@@ -136,21 +136,46 @@ def test_pictures_are_not_asked_for_and_other_media_not_downloaded(site: Site) -
 
 
 @pytest.mark.parametrize("declared", [True, False])
-def test_a_page_over_the_size_limit_is_excluded(site: Site, declared: bool) -> None:
+def test_a_page_over_the_size_limit_is_told_as_such(site: Site, declared: bool) -> None:
     site.pages.update({"/": links("/big"), "/big": Page("x" * 5_000)})
     if not declared:
         import gzip
 
         site.pages["/big"] = Page(gzip.compress(b"x" * 5_000), headers={"Content-Encoding": "gzip"})
     crawled = crawl(site, max_bytes=1_000)
-    assert crawled.outcomes(site.origin)["/big"] == "excluded"
-    assert "larger than 1,000 bytes" in crawled.items[site.url + "big"].detail
+    assert crawled.outcomes(site.origin)["/big"] == "too_large"
+    assert crawled.items[site.url + "big"].detail == (
+        "has 5,000 bytes, more than the 1,000 that are fetched"
+        if declared
+        else "has more than the 1,000 bytes that are fetched"
+    )
+    assert crawled.end.complete
 
 
-def test_a_page_without_an_end_is_excluded_too(site: Site) -> None:
+def test_what_a_page_linked_to_before_it_grew_too_large_is_still_reached(site: Site) -> None:
+    site.pages.update({"/": links("/hub"), "/hub": links("/a"), "/a": "a"})
+    known = MemoryKnown()
+    crawl(site, known)
+    site.pages["/hub"] = Page(links("/a") + "x" * 5_000, etag="big")
+    crawled = crawl(site, known, max_bytes=1_000)
+    outcomes = crawled.outcomes(site.origin)
+    assert (outcomes["/hub"], outcomes["/a"]) == ("too_large", "not_modified")
+    assert crawled.items[site.url + "hub"].item.validators.etag == "big"
+
+
+def test_a_known_page_that_redirects_to_one_that_is_too_large_is_not_lost(site: Site) -> None:
+    site.pages.update({"/": links("/old"), "/old": "text"})
+    known = MemoryKnown()
+    crawl(site, known)
+    site.pages.update({"/old": Page(status=301, location="/new"), "/new": Page("x" * 5_000)})
+    outcomes = crawl(site, known, max_bytes=1_000).outcomes(site.origin)
+    assert (outcomes["/old"], outcomes["/new"]) == ("failed", "too_large")
+
+
+def test_a_page_without_an_end_is_too_large(site: Site) -> None:
     site.pages.update({"/": links("/endless"), "/endless": Page("x" * 50_000, endless=True)})
     crawled = crawl(site, max_bytes=200_000, timeout=1)
-    assert crawled.outcomes(site.origin)["/endless"] == "excluded"
+    assert crawled.outcomes(site.origin)["/endless"] == "too_large"
 
 
 def test_noindex_excludes_a_page_but_not_what_it_links_to(site: Site) -> None:
@@ -244,7 +269,7 @@ def test_a_page_that_is_no_longer_linked_and_still_answers_is_left_to_the_rule_f
     crawl(site, known)
     site.pages["/"] = "no more"
     site.forget()
-    # It would be excluded as too large, were its body read.
+    # It would be too large, were its body read.
     crawled = crawl(site, known, max_bytes=50_000)
     assert crawled.outcomes(site.origin) == {"/": "fetched"}
     assert site.requests["/a"] == 1

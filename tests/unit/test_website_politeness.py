@@ -83,3 +83,9 @@ def test_each_retry_waits_longer_up_to_a_bound() -> None:
     assert 0.3 < backoff(0, 0.5) < backoff(2, 0.5) < backoff(4, 0.5)
     assert backoff(50, 0.5) <= 30 * 1.25
     assert backoff(3, 0) == 0
+
+
+def test_those_that_failed_together_do_not_come_back_together() -> None:
+    waits = {backoff(2, 0.5) for _ in range(100)}
+    assert len(waits) > 90
+    assert max(waits) - min(waits) > 0.5

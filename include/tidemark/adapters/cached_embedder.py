@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
+from tidemark.domain.errors import TransientError
 from tidemark.ports import Embedder
 
 _AT_ONCE = 500
@@ -112,3 +113,61 @@ class CachedEmbedder:
                 " (number integer primary key autoincrement, key blob unique, vector blob)"
             )
             yield cache
+
+
+class EmbeddingCache:
+    """The file of a ``CachedEmbedder`` as such, without any embedder: what is in it, and emptying it.
+
+    path, wait: as there.
+    """
+
+    def __init__(self, path: Path, wait: float = 60.0) -> None:
+        self._path = path
+        self._wait = wait
+
+    def count(self) -> int:
+        """How many vectors are kept. Raises ``TransientError`` when it cannot be told."""
+        if not self._path.exists():
+            return 0
+        with self._opened() as cache:
+            table = "select count(*) from sqlite_master where name = 'vectors'"
+            if cache.execute(table).fetchone()[0] == 0:
+                return 0
+            return int(cache.execute("select count(*) from vectors").fetchone()[0])
+
+    def clear(self) -> int:
+        """Forget all vectors, in the file too; how many. A file that is no database is deleted.
+
+        Raises ``TransientError`` when another process keeps the file locked, or it cannot be written.
+        """
+        if not self._path.exists():
+            return 0
+        try:
+            count = self.count()
+            with self._opened() as cache:
+                # Or the deleted rows would stay readable in the free pages of the file.
+                cache.execute("pragma secure_delete = on")
+                cache.execute("drop table if exists vectors")
+                cache.commit()
+                cache.execute("vacuum")
+        except _BrokenError:
+            self._path.unlink(missing_ok=True)
+            return 0
+        return count
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self._path, timeout=self._wait)) as cache:
+                yield cache
+        except (sqlite3.OperationalError, OSError) as error:
+            raise TransientError(
+                f"The cache of vectors {self._path} cannot be used: {error}.",
+                "Try again when no run is embedding, or delete the file.",
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise _BrokenError from error
+
+
+class _BrokenError(Exception):
+    """The file is no database."""

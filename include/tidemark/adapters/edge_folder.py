@@ -6,11 +6,14 @@ it is let go. A process that dies lets go of the lock by dying.
 """
 
 import contextlib
+import json
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 from weakref import WeakValueDictionary
@@ -112,14 +115,16 @@ class EdgeFolder:
             except Timeout:
                 if timeout > PATIENCE:
                     log.warning(
-                        "Waiting for %s, which has the index in %s open",
+                        "Waiting up to %g s for %s, which has the index in %s open",
+                        timeout,
                         self._holder(),
                         self.folder,
                     )
                 lock.acquire(timeout=max(0.0, timeout - (time.monotonic() - started)))
         except Timeout as error:
             raise TransientError(
-                f"The index in {self.folder} was held by {self._holder()} for {timeout:g} s.",
+                f"The index in {self.folder} is held by {self._holder()}; "
+                f"it was waited for {timeout:g} s.",
                 "Let it finish, or end it if it hangs, then try again; "
                 "a Qdrant server serves many at once.",
             ) from error
@@ -129,13 +134,18 @@ class EdgeFolder:
                 "Check that the folder can be written and is on a local disk.",
             ) from error
         with contextlib.suppress(OSError):
-            self._holder_path.write_text(f"{os.getpid()}\n")
+            program = Path(sys.argv[0]).name.lstrip("-") if sys.argv else ""
+            holder = {"process": os.getpid(), "program": program, "since": round(time.time())}
+            self._holder_path.write_text(json.dumps(holder) + "\n")
         return lock
 
     def _holder(self) -> str:
         try:
-            return f"process {int(self._holder_path.read_text())}"
-        except (OSError, ValueError):
+            holder = json.loads(self._holder_path.read_text())
+            since = datetime.fromtimestamp(holder["since"], UTC)
+            program = f" ({holder['program']})" if holder["program"] else ""
+            return f"process {holder['process']}{program} since {since:%Y-%m-%d %H:%M:%S} UTC"
+        except (OSError, ValueError, KeyError, TypeError, OverflowError):
             return "another process"
 
     def _release(self) -> None:

@@ -7,8 +7,8 @@ This is the local one; ``adapters/remote_files.py`` holds stores to the same rul
     same size and mtime as held             NOT_MODIFIED, not opened
     readable                                FETCHED
     cannot be read, changes while read      FAILED; the listing stays complete, for it is named
-    larger than max_bytes, a link that      EXCLUDED
-    leads out of the root
+    larger than max_bytes, and not as held  TOO_LARGE, not opened
+    a link that leads out of the root       EXCLUDED
     no document's suffix                    not listed (EXCLUDED when an include pattern asks for it)
     hidden, version control, lock files     not listed
     vanished between listing and reading    GONE
@@ -35,6 +35,7 @@ from tidemark.adapters.files_rules import FileRules, end_of, limited, media_type
 from tidemark.adapters.files_walk import Entry, FolderWalk
 from tidemark.adapters.remote_files import READS, RemoteFiles
 from tidemark.adapters.remote_stores import check_location
+from tidemark.adapters.size_bound import too_large
 from tidemark.domain.credentials import Credentials
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.hashing import fingerprint
@@ -60,7 +61,7 @@ class FilesOptions:
     path: a local path or ``file://`` URL, a URL of a store (``adapters/remote_stores.py`` names them), or a
         zip archive as ``zip://folder/in/it::URL`` or by its local path.
     include, exclude: patterns over paths relative to it (``adapters/patterns.py``).
-    max_bytes: of one file; larger ones are excluded.
+    max_bytes: of one file; larger ones are not read.
     base_uri: what URIs start with instead of the place's own URL.
     allow_empty: an empty place means that everything in it was deleted.
     credentials: what opens the store.
@@ -187,11 +188,10 @@ class _LocalFiles:
             item = SourceItem(uri, validators)
             if known.validators(uri) == validators:
                 return CrawlItem(item, Outcome.NOT_MODIFIED)
+            if (validators.size or 0) > self._options.max_bytes:
+                return too_large(item, self._options.max_bytes, validators.size)
             with open(path, "rb") as file:  # noqa: PTH123 - a path with any bytes in it
                 content = file.read(self._options.max_bytes + 1)
-            if len(content) > self._options.max_bytes:
-                detail = f"is larger than {self._options.max_bytes:,} bytes"
-                return CrawlItem(item, Outcome.EXCLUDED, detail=detail)
             # Bytes read while someone wrote are no version of the file.
             if _validators(path) == validators and len(content) == validators.size:
                 changed_at = datetime.fromtimestamp(validators.mtime or 0.0, UTC)

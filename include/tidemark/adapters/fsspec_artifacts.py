@@ -6,7 +6,8 @@ an object only when its upload has ended. Lines are kept as plain text, so that 
 
 import errno
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +25,7 @@ from tidemark.adapters.artifact_rules import (
 )
 from tidemark.adapters.local_folder import LocalFolder
 from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
+from tidemark.ports import ArtifactEntry
 
 _LASTING = (
     errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR,
@@ -41,14 +43,21 @@ class Place(Protocol):
     def put(self, key: str, file: Path) -> None:
         """Make the file's bytes the key's value, at once; may take the file away."""
 
+    def renew(self, key: str) -> bool:
+        """Let a value count as written now; False where that needs it to be put again."""
+
     def open(self, key: str) -> BinaryIO: ...
 
     def size(self, key: str) -> int | None:
         """Bytes of a key's value, None where there is none."""
 
-    def delete(self, key: str) -> None: ...
+    def delete(self, key: str, written_before: datetime | None) -> bool: ...
 
     def keys(self, prefix: str) -> Iterator[str]: ...
+
+    def entries(self, prefix: str) -> Iterator[ArtifactEntry]: ...
+
+    def discard_unfinished(self, written_before: datetime, *, dry_run: bool) -> tuple[int, int]: ...
 
 
 class FsspecArtifacts:
@@ -75,11 +84,17 @@ class FsspecArtifacts:
 
     def write(self, key: str, data: bytes) -> None:
         with self._translated(checked_key(key)):
-            if self._place.size(key) == len(data) and self._read(key) == data:
+            if self._holds(key, data) and self._place.renew(key):
                 return
             with self._place.aside() as path:
                 path.write_bytes(data)
                 self._place.put(key, path)
+
+    def _holds(self, key: str, data: bytes) -> bool:
+        try:
+            return self._place.size(key) == len(data) and self._read(key) == data
+        except KeyError:
+            return False  # Deleted in between.
 
     def read(self, key: str) -> bytes:
         with self._translated(checked_key(key)):
@@ -89,13 +104,23 @@ class FsspecArtifacts:
         with self._translated(checked_key(key)):
             return self._place.size(key) is not None
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str, *, written_before: datetime | None = None) -> bool:
         with self._translated(checked_key(key)):
-            self._place.delete(key)
+            return self._place.delete(key, written_before)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         with self._translated(prefix):
             yield from self._place.keys(prefix)
+
+    def entries(self, prefix: str = "") -> Iterator[ArtifactEntry]:
+        with self._translated(prefix):
+            yield from self._place.entries(prefix)
+
+    def discard_unfinished(
+        self, written_before: datetime, *, dry_run: bool = False
+    ) -> tuple[int, int]:
+        with self._translated("of unfinished writes"):
+            return self._place.discard_unfinished(written_before, dry_run=dry_run)
 
     @contextmanager
     def writer(self, key: str) -> Iterator["_Lines"]:
@@ -103,7 +128,7 @@ class FsspecArtifacts:
             with self._translated(checked_key(key)):
                 path = unfinished.enter_context(self._place.aside())
                 file = path.open("w", encoding=ENCODING, errors=ENCODING_ERRORS, newline="\n")
-                unfinished.enter_context(file)
+                unfinished.callback(_discard, file)
             yield _Lines(file, lambda: self._translated(key))
             with self._translated(key):
                 file.close()
@@ -142,6 +167,12 @@ class FsspecArtifacts:
             raise TransientError(what, "Check that the store can be reached.") from error
 
 
+def _discard(file: TextIO) -> None:
+    # What it still holds does not go onto a full disk, and nobody wants it: the error that led here counts.
+    with suppress(OSError):
+        file.close()
+
+
 class _Lines:
     def __init__(
         self, file: TextIO, translated: Callable[[], AbstractContextManager[None]]
@@ -170,6 +201,9 @@ class _ObjectStore:
         self._system.makedirs(self._path(key).rpartition("/")[0], exist_ok=True)
         self._system.put_file(str(file), self._path(key))
 
+    def renew(self, key: str) -> bool:
+        return False
+
     def open(self, key: str) -> BinaryIO:
         return cast(BinaryIO, self._system.open(self._path(key), "rb"))
 
@@ -180,20 +214,54 @@ class _ObjectStore:
             return None
         return int(found["size"]) if found["type"] == "file" else None
 
-    def delete(self, key: str) -> None:
-        if self.size(key) is not None:
+    def delete(self, key: str, written_before: datetime | None) -> bool:
+        try:
+            found = self._system.info(self._path(key))
+        except FileNotFoundError:
+            return True
+        if found["type"] == "file":
+            if written_before is not None and _written_at(found) >= written_before:
+                return False
             self._system.rm_file(self._path(key))
+        return True
 
     def keys(self, prefix: str) -> Iterator[str]:
+        return (key for key, _ in self._found(prefix))
+
+    def entries(self, prefix: str) -> Iterator[ArtifactEntry]:
+        for key, found in self._found(prefix):
+            yield ArtifactEntry(key, int(found["size"]), _written_at(found))
+
+    def discard_unfinished(self, written_before: datetime, *, dry_run: bool) -> tuple[int, int]:
+        return 0, 0  # An upload that is cut short is the store's to forget.
+
+    def _found(self, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
         folder = prefix.rpartition("/")[0]
         start = self._path(folder) if folder else self._root
         cut = len(self._root.lstrip("/")) + 1
         # Folder by folder, so that only one listing is held at a time.
-        for above, _, names in self._system.walk(start):
-            for name in names:
+        for above, _, files in self._system.walk(start, detail=True):
+            for name, found in files.items():
                 key = f"{above}/{name}".lstrip("/")[cut:]
                 if key.startswith(prefix):
-                    yield key
+                    yield key, found
 
     def _path(self, key: str) -> str:
         return f"{self._root}/{key}"
+
+
+_TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
+"""What the packages of object stores call the time at which an object was put."""
+
+
+def _written_at(found: dict[str, Any]) -> datetime:
+    """When an object was put; now, which keeps it, where the store does not tell."""
+    for name in _TIMES:
+        told = found.get(name)
+        if isinstance(told, int | float):
+            return datetime.fromtimestamp(told, UTC)
+        if isinstance(told, str):
+            told = datetime.fromisoformat(told)
+        if isinstance(told, datetime):
+            return told if told.tzinfo else told.replace(tzinfo=UTC)
+    return datetime.now(UTC)

@@ -31,7 +31,7 @@ class GitOptions:
     folder: the only folder to index, "" for all of it.
     include, exclude: patterns over paths relative to the folder (``adapters/patterns.py``).
     link: where a file is shown at a commit, with ``{commit}`` and ``{path}``; "" for the host's own way.
-    max_bytes: of one file; larger ones are excluded without being read.
+    max_bytes: of one file; larger ones are not read.
     allow_private: the host may be on this machine or in a private network.
     timeout: seconds that one exchange with the remote may take.
     credentials: login and password or token (http), a key (ssh).

@@ -20,6 +20,7 @@ from tempfile import NamedTemporaryFile
 from urllib.parse import urlsplit
 
 from tidemark.adapters.git_options import GitOptions
+from tidemark.adapters.network_tries import tried
 from tidemark.adapters.remote_connection import judged_addresses
 from tidemark.adapters.website_credentials import secret_headers
 from tidemark.domain.credentials import Credentials
@@ -91,10 +92,11 @@ class GitProgram:
     def remote(self, *arguments: str) -> bytes:
         """What a command that talks to the remote says.
 
-        Raises ``TransientError`` for a remote that is away, ``PermanentError`` for one that refuses.
+        Raises ``TransientError`` for a remote that stays away when it is tried again
+        (``network_tries.py``), ``PermanentError`` for one that refuses.
         """
         with self._access() as environment:
-            return self._run(arguments, environment, self._options.timeout, None)
+            return tried(lambda: self._run(arguments, environment, self._options.timeout, None))
 
     @contextmanager
     def stream(self, *arguments: str, writes: bool = False) -> Iterator["subprocess.Popen[bytes]"]:

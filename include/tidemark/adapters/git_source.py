@@ -4,7 +4,8 @@
     -----------------------------------------  -----------------------------------------------------------
     its blob id is the one held                NOT_MODIFIED, not read
     another blob id                            FETCHED, with a link to it at its last commit, and its time
-    larger than max_bytes, a link              EXCLUDED, not read
+    larger than max_bytes, and not as held     TOO_LARGE, not read
+    a link                                     EXCLUDED, not read
     kept in LFS (a pointer in its place)       EXCLUDED
     in a submodule, hidden, no document        not listed (EXCLUDED when an include pattern asks for it)
     not tracked any more                       not listed: the listing is authoritative
@@ -28,6 +29,7 @@ from tidemark.adapters.files_walk import is_hidden
 from tidemark.adapters.git_clone import Blob, BlobReader, GitClone
 from tidemark.adapters.git_history import History, history
 from tidemark.adapters.git_options import Addresses, GitOptions
+from tidemark.adapters.size_bound import too_large
 from tidemark.domain.errors import TidemarkError
 from tidemark.domain.hashing import digest_text
 from tidemark.domain.model import (
@@ -146,11 +148,10 @@ class _Crawl:
             return CrawlItem(item, Outcome.EXCLUDED, detail="is a link; links are not followed")
         if kind is None:
             return CrawlItem(item, Outcome.EXCLUDED, detail="has a suffix of no known format")
-        if blob.size > self.options.max_bytes:
-            detail = f"is larger than {self.options.max_bytes:,} bytes"
-            return CrawlItem(item, Outcome.EXCLUDED, detail=detail)
         if self.known.validators(uri) == validators:
             return CrawlItem(item, Outcome.NOT_MODIFIED)
+        if blob.size > self.options.max_bytes:
+            return too_large(item, self.options.max_bytes, blob.size)
         try:
             content = reader.read(blob.object_id)
         except TidemarkError as error:

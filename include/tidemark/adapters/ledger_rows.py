@@ -8,12 +8,13 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
-from tidemark.adapters.ledger_tables import storable
+from tidemark.adapters.ledger_columns import storable
 from tidemark.domain.identity import document_id
 from tidemark.domain.model import Fingerprints, Validators
 from tidemark.domain.records import (
     Alias,
     AliasKind,
+    AuditRecord,
     ChunkRecord,
     DocumentRecord,
     DocumentStatus,
@@ -26,6 +27,7 @@ from tidemark.domain.records import (
     SectionRecord,
     Suspect,
     Tombstone,
+    VersionRecord,
 )
 
 Values = dict[str, Any]
@@ -193,3 +195,30 @@ def generation_values(record: GenerationRecord) -> Values:
 
 def generation_record(row: Row[Any]) -> GenerationRecord:
     return GenerationRecord(**{**row._asdict(), "status": GenerationStatus(row.status)})
+
+
+_GATES = tuple(f.name for f in fields(Fingerprints))
+
+
+def version_values(record: VersionRecord) -> Values:
+    values = _fields(record)
+    made_under = values.pop("fingerprints")
+    return {**values, **{f"{gate}_fingerprint": getattr(made_under, gate) for gate in _GATES}}
+
+
+def version_record(row: Row[Any]) -> VersionRecord:
+    stored = row._asdict()
+    for name in ("recorded_at", "replaced_at"):
+        del stored[name]
+    made_under = Fingerprints(**{gate: stored.pop(f"{gate}_fingerprint") for gate in _GATES})
+    return VersionRecord(**stored, fingerprints=made_under)
+
+
+def audit_values(record: AuditRecord) -> Values:
+    return _fields(record)
+
+
+def audit_record(row: Row[Any]) -> AuditRecord:
+    stored = row._asdict()
+    del stored["audit_id"]
+    return AuditRecord(**stored)

@@ -28,9 +28,13 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB, Insert, insert
 
 from tidemark.adapters import ledger_rows as rows
 from tidemark.adapters import ledger_tables as tables
+from tidemark.adapters.ledger_columns import UtcDateTime
 from tidemark.adapters.ledger_rows import Values
-from tidemark.adapters.ledger_tables import UtcDateTime, document
+from tidemark.adapters.ledger_tables import FAILED, document
 from tidemark.domain.records import DocumentRecord, RunDocument
+
+AT_ONCE = 1_000
+"""How many of the oldest are handed out, or forgotten, by one call."""
 
 
 def uuids(name: str) -> Any:
@@ -45,7 +49,7 @@ def _bulk_upsert(table: Table, *, stamp: str | None = None) -> Insert:
     compiled and prepared once. The column ``stamp`` is not given but gets the server's time.
     """
     columns = [c for c in table.columns if c.name != stamp]
-    given = _unnested({c.name: c.type for c in columns})
+    given = unnested({c.name: c.type for c in columns})
     statement = insert(table).from_select([c.name for c in columns], select(*given.c))
     changes: Values = {c.name: statement.excluded[c.name] for c in columns if not c.primary_key}
     if stamp is not None:
@@ -55,7 +59,7 @@ def _bulk_upsert(table: Table, *, stamp: str | None = None) -> Insert:
     )
 
 
-def _unnested(types: Mapping[str, Any]) -> Any:
+def unnested(types: Mapping[str, Any]) -> Any:
     """Parallel arrays as a table, one bound array per column."""
     return (
         func.unnest(
@@ -66,7 +70,7 @@ def _unnested(types: Mapping[str, Any]) -> Any:
     )
 
 
-def _document_upsert() -> Insert:
+def _document_upsert() -> Executable:
     statement = insert(document)
     changes: Values = {
         c.name: statement.excluded[c.name]
@@ -77,13 +81,20 @@ def _document_upsert() -> Insert:
     changes["missed_by"] = case(
         (statement.excluded.missing_runs == 0, none), else_=document.c.missed_by
     )
+    # The server's snapshot is of before the write, so this is what the row had.
+    known = document.alias("known")
+    before = (
+        select(known.c.raw_hash)
+        .where(known.c.document_id == literal_column("document.document_id", Uuid()))
+        .scalar_subquery()
+    )
     return statement.on_conflict_do_update(
         index_elements=list(document.primary_key.columns), set_=changes
-    )
+    ).returning(before)
 
 
 def _touch() -> Executable:
-    given = _unnested(
+    given = unnested(
         {
             "touched": Uuid(),
             "new_validators": JSONB(),
@@ -143,14 +154,27 @@ DELETE_DOCUMENTS = _delete_by(document, "document_id")
 DELETE_SECTIONS = _delete_by(tables.section, "section_id")
 DELETE_CHUNKS = _delete_by(tables.chunk, "point_id")
 DELETE_IN_FLIGHT = _delete_by(tables.in_flight, "document_id")
-DELETE_ALIASES = _delete_by(tables.alias, "alias_id")
 EXPIRE = (
     update(tables.tombstone)
     .where(tables.tombstone.c.document_id == any_(uuids("ids")))
     .values(expired=True)
 )
 DELETE_TOMBSTONES = _delete_by(tables.tombstone, "document_id")
+# What is over when a document is there: one way to the server instead of three.
+SETTLE_COMMITTED = (
+    _delete_by(tables.alias, "alias_id")
+    .add_cte(DELETE_TOMBSTONES.cte("risen"))
+    .add_cte(DELETE_IN_FLIGHT.cte("landed"))
+)
+RELEASE = (
+    update(document)
+    .where(document.c.document_id == any_(uuids("ids")), FAILED)
+    .values(
+        failure=func.jsonb_set(document.c.failure, ["fingerprint"], literal_column("'\"\"'::jsonb"))
+    )
+)
 
+DOCUMENT = select(document).where(document.c.document_id == bindparam("document", type_=Uuid()))
 SECTIONS = (
     select(tables.section)
     .where(tables.section.c.document_id == bindparam("document", type_=Uuid()))
@@ -183,11 +207,14 @@ def ensure_source(connection: Connection, name: str) -> None:
     connection.execute(_ENSURE_SOURCE, {"name": name})
 
 
-def write_document(connection: Connection, record: DocumentRecord, event: RunDocument) -> None:
-    """Upsert a document's own row and the event that explains it."""
+def write_document(
+    connection: Connection, record: DocumentRecord, event: RunDocument
+) -> str | None:
+    """Upsert a document's own row and the event that explains it; returns the ``raw_hash`` it had before."""
     ensure_source(connection, record.source)
-    connection.execute(_UPSERT_DOCUMENT, rows.document_values(record))
+    before: str | None = connection.scalar(_UPSERT_DOCUMENT, rows.document_values(record))
     upsert(connection, UPSERT_EVENTS, [rows.event_values(event)])
+    return before
 
 
 def upsert(connection: Connection, statement: Executable, values: Sequence[Values]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from io import StringIO
 
 from tidemark.adapters.artifact_rules import (
@@ -11,16 +12,24 @@ from tidemark.adapters.artifact_rules import (
     checked_line,
     without_ends,
 )
+from tidemark.ports import ArtifactEntry, Clock
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 class MemoryArtifacts:
-    """The ArtifactStore port on a dictionary."""
+    """The ArtifactStore port on a dictionary. ``clock``: by which values get old."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = _now) -> None:
+        self._clock = clock
         self._values: dict[str, bytes] = {}
+        self._written_at: dict[str, datetime] = {}
 
     def write(self, key: str, data: bytes) -> None:
         self._values[checked_key(key)] = bytes(data)
+        self._written_at[key] = self._clock()
 
     def read(self, key: str) -> bytes:
         return self._values[checked_key(key)]
@@ -28,11 +37,25 @@ class MemoryArtifacts:
     def exists(self, key: str) -> bool:
         return checked_key(key) in self._values
 
-    def delete(self, key: str) -> None:
-        self._values.pop(checked_key(key), None)
+    def delete(self, key: str, *, written_before: datetime | None = None) -> bool:
+        if checked_key(key) in self._values:
+            if written_before is not None and self._written_at[key] >= written_before:
+                return False
+            del self._values[key], self._written_at[key]
+        return True
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         return iter([key for key in self._values if key.startswith(prefix)])
+
+    def entries(self, prefix: str = "") -> Iterator[ArtifactEntry]:
+        for key in self.keys(prefix):
+            if key in self._values:
+                yield ArtifactEntry(key, len(self._values[key]), self._written_at[key])
+
+    def discard_unfinished(
+        self, written_before: datetime, *, dry_run: bool = False
+    ) -> tuple[int, int]:
+        return 0, 0  # what is unfinished dies with its writer
 
     @contextmanager
     def writer(self, key: str) -> Iterator["_Lines"]:

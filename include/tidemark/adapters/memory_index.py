@@ -13,10 +13,19 @@ from tidemark.domain.model import PointWrite, SparseVector, StoredPoint
 
 
 @dataclass(slots=True)
+class _Collection:
+    """What one collection holds; its marks are part of it, so that a copy of it has those of its time."""
+
+    points: dict[UUID, PointWrite] = field(default_factory=dict)
+    marks: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class _Generation:
     dimension: int
-    points: dict[UUID, PointWrite] = field(default_factory=dict)
-    sections: dict[UUID, PointWrite] = field(default_factory=dict)
+    embed_fingerprint: str = ""
+    points: _Collection = field(default_factory=_Collection)
+    sections: _Collection = field(default_factory=_Collection)
 
 
 class MemoryIndex:
@@ -30,10 +39,28 @@ class MemoryIndex:
     def session(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def ensure(self, generation: int, dimension: int) -> None:
+    def ensure(self, generation: int, dimension: int, embed_fingerprint: str = "") -> None:
         found = self._generations.setdefault(generation, _Generation(dimension))
         if found.dimension != dimension:
             raise self._layout.other_dimension(generation, found.dimension, dimension)
+        found.embed_fingerprint = found.embed_fingerprint or embed_fingerprint
+
+    def built_under(self, generation: int) -> str:
+        found = self._generations.get(generation)
+        return "" if found is None else found.embed_fingerprint
+
+    def dimension(self, generation: int) -> int:
+        return self._of(generation).dimension
+
+    def mark(self, generation: int, source: str, mark: str) -> None:
+        found = self._of(generation)
+        found.points.marks[source] = found.sections.marks[source] = mark
+
+    def marks(self, generation: int, source: str) -> tuple[str, str]:
+        found = self._generations.get(generation)
+        if found is None:
+            return "", ""
+        return found.points.marks.get(source, ""), found.sections.marks.get(source, "")
 
     def generations(self) -> list[int]:
         return sorted(self._generations)
@@ -58,48 +85,51 @@ class MemoryIndex:
                     f"Point {point.point_id} has {len(point.dense)} numbers, "
                     f"generation {generation} holds {target.dimension}."
                 )
-        target.points.update({point.point_id: point for point in points})
+        target.points.points.update({point.point_id: point for point in points})
 
     def upsert_sections(self, generation: int, sections: Sequence[PointWrite]) -> None:
-        self._of(generation).sections.update({point.point_id: point for point in sections})
+        self._of(generation).sections.points.update({point.point_id: point for point in sections})
 
     def set_payloads(self, generation: int, points: Sequence[PointWrite]) -> None:
-        stored = self._of(generation).points
+        stored = self._of(generation).points.points
         for point in points:
             if point.point_id in stored:
                 stored[point.point_id] = replace(stored[point.point_id], payload=point.payload)
 
     def delete_points(self, generation: int, ids: Sequence[UUID]) -> None:
-        stored = self._of(generation).points
+        stored = self._of(generation).points.points
         for point_id in ids:
             stored.pop(point_id, None)
 
     def delete_sections(self, generation: int, ids: Sequence[UUID]) -> None:
-        stored = self._of(generation).sections
+        stored = self._of(generation).sections.points
         for section_id in ids:
             stored.pop(section_id, None)
 
     def get_points(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
-        return _get(self._of(generation).points, ids)
+        return _get(self._of(generation).points.points, ids)
 
     def get_vectors(self, generation: int, ids: Sequence[UUID]) -> dict[UUID, tuple[float, ...]]:
-        points = self._of(generation).points
+        points = self._of(generation).points.points
         return {i: dense for i in ids if i in points and (dense := points[i].dense) is not None}
 
     def get_sections(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
-        return _get(self._of(generation).sections, ids)
+        return _get(self._of(generation).sections.points, ids)
 
-    def scan_points(self, generation: int, where: Where | None = None) -> Iterator[StoredPoint]:
-        return map(_stored, _matching(self._of(generation).points, where))
+    def scan_points(
+        self, generation: int, where: Where | None = None, *, vectors: bool = False
+    ) -> Iterator[StoredPoint]:
+        found = _matching(self._of(generation).points.points, where)
+        return (_stored(point, dense=point.dense if vectors else None) for point in found)
 
     def scan_sections(self, generation: int, where: Where | None = None) -> Iterator[StoredPoint]:
-        return map(_stored, _matching(self._of(generation).sections, where))
+        return map(_stored, _matching(self._of(generation).sections.points, where))
 
     def count_points(self, generation: int, where: Where | None = None) -> int:
-        return len(_matching(self._of(generation).points, where))
+        return len(_matching(self._of(generation).points.points, where))
 
     def count_sections(self, generation: int, where: Where | None = None) -> int:
-        return len(_matching(self._of(generation).sections, where))
+        return len(_matching(self._of(generation).sections.points, where))
 
     def search_dense(
         self, generation: int, vector: Sequence[float], k: int, where: Where | None = None
@@ -115,12 +145,12 @@ class MemoryIndex:
         def score(point: PointWrite) -> float | None:
             return None if point.dense is None else _cosine(vector, point.dense)
 
-        return _best(_matching(target.points, where), score, k)
+        return _best(_matching(target.points.points, where), score, k)
 
     def search_lexical(
         self, generation: int, vector: SparseVector, k: int, where: Where | None = None
     ) -> list[StoredPoint]:
-        stored = self._of(generation).points
+        stored = self._of(generation).points.points
         query = dict(zip(vector.indices, vector.values, strict=True))
         indexed = [set(p.lexical.indices) for p in stored.values() if p.lexical is not None]
         weights = {
@@ -152,7 +182,7 @@ class MemoryIndex:
         ):
             for rank, hit in enumerate(hits):
                 scores[hit.point_id] = scores.get(hit.point_id, 0.0) + 1 / (RRF_K + rank)
-        stored = self._of(generation).points
+        stored = self._of(generation).points.points
         return _best([stored[i] for i in scores], lambda point: scores[point.point_id], k)
 
     def _of(self, generation: int) -> _Generation:
@@ -162,8 +192,10 @@ class MemoryIndex:
             raise self._layout.missing(generation) from None
 
 
-def _stored(point: PointWrite, score: float = 0.0) -> StoredPoint:
-    return StoredPoint(point.point_id, dict(point.payload), score)
+def _stored(
+    point: PointWrite, score: float = 0.0, dense: tuple[float, ...] | None = None
+) -> StoredPoint:
+    return StoredPoint(point.point_id, dict(point.payload), score, dense)
 
 
 def _get(stored: Mapping[UUID, PointWrite], ids: Sequence[UUID]) -> list[StoredPoint]:

@@ -1,86 +1,52 @@
 """The ledger in this process's memory: for tests and trials, with the promises of the real one."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import UTC, datetime
-from threading import Condition
+from datetime import datetime
 from uuid import UUID
 
-from tidemark.adapters.memory_ledger_sites import MemorySites
-from tidemark.domain.errors import PermanentError, SourceBusyError, TransientError
+from tidemark.adapters.ledger_versions import committed_version, removed_version, updated_version
+from tidemark.adapters.memory_ledger_history import MemoryHistory
+from tidemark.adapters.memory_ledger_locks import MemoryLocks
+from tidemark.domain.errors import PermanentError
 from tidemark.domain.records import (
     ChunkRecord,
     DocumentRecord,
     DocumentStatus,
     GenerationRecord,
     RunDocument,
-    RunRecord,
     SectionRecord,
     Tombstone,
     Touch,
 )
 
-EXCLUSIVE = -1
 
-
-class MemoryLedger(MemorySites):
+class MemoryLedger(MemoryHistory):
     """The Ledger port on dictionaries. Threads may share its locks, and must not share documents.
 
     lock_seconds: how long ``lock_documents`` waits.
-    audits: what ``save_audit`` was given, in order.
     """
 
     def __init__(self, *, lock_seconds: float = 300.0) -> None:
         super().__init__()
-        self._lock_seconds = lock_seconds
-        self.audits: list[tuple[str | None, dict[str, int], int]] = []
+        self._locks = MemoryLocks(lock_seconds)
         self._sections: dict[UUID, dict[UUID, SectionRecord]] = {}
         self._chunks: dict[UUID, dict[UUID, ChunkRecord]] = {}
         self._missed_by: dict[UUID, set[str]] = {}
-        self._runs: dict[str, RunRecord] = {}
-        # In the order of writing: a repeated event moves to the end.
-        self._events: dict[tuple[str, UUID], RunDocument] = {}
         self._generations: dict[tuple[str, int], GenerationRecord] = {}
         self._in_flight: dict[UUID, tuple[str, str, str]] = {}
-        self._held: Counter[str] = Counter()
-        self._written: set[UUID] = set()
-        self._changed = Condition()
 
-    @contextmanager
-    def lock(self, source: str, *, shared: bool = False) -> Iterator[None]:
-        held = self._held[source]
-        if held == EXCLUSIVE or (held and not shared):
-            raise SourceBusyError(
-                f'Another run holds the source "{source}": this process.', "Wait for it to end."
-            )
-        self._held[source] = held + 1 if shared else EXCLUSIVE
-        try:
-            yield
-        finally:
-            self._held[source] = self._held[source] - 1 if shared else 0
+    def lock(
+        self, source: str, *, run_id: str | None = None, wait_seconds: float = 0.0
+    ) -> AbstractContextManager[None]:
+        return self._locks.source(source, run_id, wait_seconds)
 
-    @contextmanager
-    def lock_documents(self, document_ids: Sequence[UUID]) -> Iterator[None]:
-        wanted = set(document_ids)
-        with self._changed:
-            free = self._changed.wait_for(
-                lambda: self._written.isdisjoint(wanted), self._lock_seconds
-            )
-            if not free:
-                raise TransientError(
-                    f"Another run has been writing one of {len(wanted)} documents for "
-                    f"{self._lock_seconds:.0f} s.",
-                    "Try again when it has ended.",
-                )
-            self._written |= wanted
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._written -= wanted
-                self._changed.notify_all()
+    def is_locked(self, source: str) -> bool:
+        return self._locks.is_held(source)
+
+    def lock_documents(self, document_ids: Sequence[UUID]) -> AbstractContextManager[None]:
+        return self._locks.documents(document_ids)
 
     # Documents
 
@@ -113,6 +79,16 @@ class MemoryLedger(MemorySites):
         found = self._chunks.get(document_id, {}).values()
         return sorted(found, key=lambda chunk: chunk.chunk_index)
 
+    def adopt_vectors(self, document_id: UUID, hashes: Mapping[UUID, str], checksum: str) -> None:
+        chunks = self._chunks.get(document_id, {})
+        for key, chunk in chunks.items():
+            if chunk.vector_hash is None and key in hashes:
+                chunks[key] = replace(chunk, vector_hash=hashes[key])
+        record = self._documents.get(document_id)
+        known = all(chunk.vector_hash is not None for chunk in chunks.values())
+        if record is not None and record.checksum is None and known:
+            self._documents[document_id] = replace(record, checksum=checksum)
+
     # One document's changes
 
     def begin(self, run_id: str, source: str, documents: Mapping[UUID, str]) -> None:
@@ -120,6 +96,9 @@ class MemoryLedger(MemorySites):
 
     def in_flight(self, source: str) -> dict[UUID, str]:
         return {key: uri for key, (_, owner, uri) in self._in_flight.items() if owner == source}
+
+    def begun(self, document_ids: Sequence[UUID]) -> set[UUID]:
+        return self._in_flight.keys() & set(document_ids)
 
     def settle(self, document_ids: Sequence[UUID]) -> None:
         for key in document_ids:
@@ -139,7 +118,8 @@ class MemoryLedger(MemorySites):
                     f"The chunk {chunk.point_id} of {record.uri} names the section "
                     f"{chunk.section_id}, which the document does not have."
                 )
-        self.update_document(record, event)
+        self._write(record, event)
+        self._write_version(committed_version(record, event))
         self._sections[record.document_id] = by_id
         self._chunks[record.document_id] = {chunk.point_id: chunk for chunk in chunks}
         self._tombstones.pop(record.document_id, None)
@@ -147,6 +127,11 @@ class MemoryLedger(MemorySites):
         self.settle([record.document_id])
 
     def update_document(self, record: DocumentRecord, event: RunDocument) -> None:
+        before = self._documents.get(record.document_id)
+        self._write(record, event)
+        self._write_version(updated_version(record, event, before.raw_hash if before else None))
+
+    def _write(self, record: DocumentRecord, event: RunDocument) -> None:
         self._documents[record.document_id] = record
         if record.missing_runs == 0:
             self._missed_by.pop(record.document_id, None)
@@ -154,7 +139,8 @@ class MemoryLedger(MemorySites):
 
     def remove_document(self, tombstone: Tombstone, event: RunDocument) -> None:
         key = tombstone.document_id
-        self._documents.pop(key, None)
+        removed = removed_version(self._documents.pop(key, None), tombstone, event)
+        self._write_version(removed)
         self._sections.pop(key, None)
         self._chunks.pop(key, None)
         self._missed_by.pop(key, None)
@@ -196,37 +182,7 @@ class MemoryLedger(MemorySites):
                 last_run_id=run_id,
             )
 
-    # Runs
-
-    def start_run(self, run: RunRecord) -> None:
-        self._runs[run.run_id] = run
-
-    def finish_run(self, run: RunRecord) -> None:
-        self._runs[run.run_id] = run
-
-    def run(self, run_id: str) -> RunRecord | None:
-        return self._runs.get(run_id)
-
-    def runs(self, source: str | None = None, limit: int = 20) -> list[RunRecord]:
-        found = [run for run in self._runs.values() if source is None or run.source == source]
-        found.sort(key=lambda run: (run.started_at.astimezone(UTC), run.run_id), reverse=True)
-        return found[:limit]
-
-    def record_events(self, events: Sequence[RunDocument]) -> None:
-        for event in events:
-            key = (event.run_id, event.document_id)
-            self._events.pop(key, None)
-            self._events[key] = event
-
-    def events(self, document_id: UUID, limit: int = 20) -> list[RunDocument]:
-        found = [event for event in self._events.values() if event.document_id == document_id]
-        return found[::-1][:limit]
-
-    def run_events(self, run_id: str) -> Iterator[RunDocument]:
-        found = [event for event in self._events.values() if event.run_id == run_id]
-        return iter(sorted(found, key=lambda event: (event.uri, event.document_id)))
-
-    # Counts, generations, audits
+    # Counts, generations
 
     def count_chunks(self, source: str, generation: int) -> int:
         return sum(len(self._chunks.get(key, ())) for key in self._keys(source, generation))
@@ -252,12 +208,12 @@ class MemoryLedger(MemorySites):
     def save_generation(self, generation: GenerationRecord) -> None:
         self._generations[generation.index_name, generation.number] = generation
 
+    def drop_generation(self, index_name: str, number: int) -> None:
+        self._generations.pop((index_name, number), None)
+
     def documents_outside(self, generation: int) -> int:
         indexed = [d for d in self._documents.values() if d.raw_hash is not None]
         return sum(document.generation != generation for document in indexed)
-
-    def save_audit(self, source: str | None, findings: Mapping[str, int], repaired: int) -> None:
-        self.audits.append((source, dict(findings), repaired))
 
     def _keys(self, source: str, generation: int) -> list[UUID]:
         return [d.document_id for d in self.documents(source) if d.generation == generation]

@@ -6,9 +6,17 @@ from datetime import datetime
 from uuid import UUID
 
 from tidemark.domain.identity import document_id
-from tidemark.domain.records import Alias, AliasKind, DocumentRecord, SourceState, Tombstone
+from tidemark.domain.records import (
+    Alias,
+    AliasKind,
+    DocumentRecord,
+    DocumentStatus,
+    SourceState,
+    Tombstone,
+)
 
-TOMBSTONES_AT_ONCE = 1_000
+AT_ONCE = 1_000
+"""How many of the oldest are handed out, or forgotten, by one call."""
 
 
 class MemorySites:
@@ -19,6 +27,7 @@ class MemorySites:
         self._tombstones: dict[UUID, Tombstone] = {}
         self._aliases: dict[UUID, Alias] = {}
         self._states: dict[str, SourceState] = {}
+        self._marks: dict[str, str] = {}
 
     def documents_by_text(self, source: str, text_hashes: Sequence[str]) -> list[DocumentRecord]:
         wanted = set(text_hashes)
@@ -36,7 +45,7 @@ class MemorySites:
         return [
             t
             for t in self._tombstones.values()
-            if t.source == source and t.raw_hash in wanted and not t.expired
+            if t.source == source and t.raw_hash in wanted and not (t.expired or t.taken_down)
         ]
 
     def tombstones_before(self, source: str, removed_before: datetime) -> list[Tombstone]:
@@ -46,20 +55,18 @@ class MemorySites:
             if t.source == source and not t.expired and t.removed_at < removed_before
         ]
         found.sort(key=lambda t: (t.removed_at, t.document_id))
-        return found[:TOMBSTONES_AT_ONCE]
+        return found[:AT_ONCE]
 
     def expire(self, document_ids: Sequence[UUID]) -> None:
         for key in document_ids:
             if key in self._tombstones:
                 self._tombstones[key] = replace(self._tombstones[key], expired=True)
 
-    def raw_in_use(self, raw_hashes: Sequence[str]) -> set[str]:
-        used: set[str | None] = set()
-        for record in self._documents.values():
-            used |= {record.raw_hash, record.fetched_raw_hash}
-        used |= {alias.raw_hash for alias in self._aliases.values()}
-        used |= {t.raw_hash for t in self._tombstones.values() if not t.expired}
-        return {h for h in raw_hashes if h in used}
+    def taken_down(self, source: str) -> list[Tombstone]:
+        return [t for t in self._tombstones.values() if t.source == source and t.taken_down]
+
+    def lift(self, document_id: UUID) -> None:
+        self._tombstones.pop(document_id, None)
 
     def aliases(self, source: str) -> Iterator[Alias]:
         found = [a for a in self._aliases.values() if a.source == source]
@@ -95,6 +102,27 @@ class MemorySites:
 
     def save_source_state(self, state: SourceState) -> None:
         self._states[state.source] = state
+
+    def tide_mark(self, source: str) -> str:
+        return self._marks.get(source, "")
+
+    def save_tide_mark(self, source: str, mark: str) -> None:
+        self._marks[source] = mark
+
+    def quarantined(self, source: str | None = None) -> Iterator[DocumentRecord]:
+        found = [
+            d
+            for d in self._documents.values()
+            if d.status is DocumentStatus.QUARANTINED and source in (None, d.source)
+        ]
+        return iter(sorted(found, key=lambda document: (document.source, document.uri)))
+
+    def release(self, document_ids: Sequence[UUID]) -> None:
+        for key in document_ids:
+            record = self._documents.get(key)
+            if record is not None and record.failure is not None:
+                failure = replace(record.failure, fingerprint="")
+                self._documents[key] = replace(record, failure=failure)
 
     def count_suspects(self, source: str) -> int:
         return sum(d.suspect is not None for d in self._of(source))

@@ -27,7 +27,7 @@ class MemorySource:
 
     documents: text or bytes by canonical URI.
     media_types: by URI, where it is not ``media_type``.
-    failing, gone, excluded: URIs with the detail to tell; they come before ``documents``.
+    failing, gone, excluded, too_large: URIs with the detail to tell; they come before ``documents``.
     moved, aliases: URIs with the URI of the document that they lead to; they come before ``documents`` too.
     state: what the end of a complete crawl says of it.
     away: the problem with the source as a whole; nothing is listed then.
@@ -43,6 +43,7 @@ class MemorySource:
     failing: dict[str, str] = field(default_factory=dict)
     gone: dict[str, str] = field(default_factory=dict)
     excluded: dict[str, str] = field(default_factory=dict)
+    too_large: dict[str, str] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     state: str = ""
@@ -84,6 +85,7 @@ class MemorySource:
         outcomes: list[tuple[Outcome, Mapping[str, str]]] = [
             (Outcome.GONE, self.gone),
             (Outcome.EXCLUDED, self.excluded),
+            (Outcome.TOO_LARGE, self.too_large),
             (Outcome.FAILED, self.failing),
         ]
         leading = [(Outcome.MOVED, self.moved), (Outcome.ALIAS, self.aliases)]
@@ -113,20 +115,27 @@ class MemoryKnown:
 
     def __init__(self) -> None:
         self._held: dict[str, RawDocument] = {}
+        self._too_large: set[str] = set()
 
     def learn(self, found: CrawlItem) -> None:
         """Take over what an item says, as a run that applies it would."""
-        if found.raw is not None:
+        self._too_large.discard(found.item.uri)
+        if found.outcome is Outcome.TOO_LARGE:
+            self._too_large.add(found.item.uri)
+        elif found.raw is not None:
             self._held[found.raw.uri] = found.raw
         elif found.outcome in {Outcome.GONE, Outcome.EXCLUDED, Outcome.MOVED, Outcome.ALIAS}:
             self._held.pop(found.item.uri, None)
 
     def validators(self, uri: str) -> Validators | None:
         held = self._held.get(uri)
+        if uri in self._too_large:
+            # Another version than the one held was met last.
+            return None
         return held.validators if held and held.validators else None
 
     def uris(self) -> Iterator[str]:
-        return iter(tuple(self._held))
+        return iter(tuple({**self._held, **dict.fromkeys(self._too_large)}))
 
     def content(self, uri: str) -> tuple[bytes, str] | None:
         held = self._held.get(uri)

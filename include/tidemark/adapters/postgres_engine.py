@@ -1,9 +1,9 @@
 """Connections to a Postgres database: one engine per process, errors translated, results streamed."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, NullPool, Row, create_engine, exc, make_url
 from sqlalchemy.engine import URL
@@ -11,6 +11,7 @@ from sqlalchemy.engine import URL
 from tidemark.domain.errors import (
     ConfigurationError,
     PermanentError,
+    RefusedError,
     TidemarkError,
     TransientError,
 )
@@ -18,6 +19,10 @@ from tidemark.domain.errors import (
 CONNECT_SECONDS = 10
 STREAM_ROWS = 1000
 """Rows that a stream holds at a time."""
+BATCH = 2000
+"""Rows in one statement of a bulk read or write."""
+
+T = TypeVar("T")
 
 _NO_SCHEMA = ("42P01", "42703")
 """SQLSTATEs of a missing table and a missing column."""
@@ -26,6 +31,8 @@ _REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry")
 """How a server words a refused connection, which comes without an SQLSTATE."""
 
 _TRANSIENT_CLASSES = ("08", "40", "53", "55", "57")
+_VALUE_CLASSES = ("22", "54")
+"""Classes of SQLSTATE in which a value is at fault (its form, its size), not the statement."""
 """SQLSTATE classes that may pass: connection, rollback, resources, object in use, intervention."""
 
 
@@ -73,6 +80,12 @@ def place(url: URL) -> str:
     return f'database "{url.database}" on {where}' + (f":{url.port}" if url.port else "")
 
 
+def batches(items: Sequence[T], size: int = BATCH) -> Iterator[list[T]]:
+    """Cut a list into parts that one statement takes."""
+    for start in range(0, len(items), size):
+        yield list(items[start : start + size])
+
+
 @contextmanager
 def translated(url: URL) -> Iterator[None]:
     """Raise the vendor's errors as ``TransientError`` or ``PermanentError``, naming the database."""
@@ -90,6 +103,7 @@ def _translation(error: Exception, url: URL) -> TidemarkError:
         return TransientError(
             f"The {place(url)} gave no connection in time: {what}", "Try again in a moment."
         )
+    kind: type[PermanentError] = PermanentError
     if isinstance(error, exc.StatementError) and isinstance(error.orig, Exception):
         state = getattr(error.orig, "sqlstate", None) or ""
         if state in _NO_SCHEMA:
@@ -108,7 +122,8 @@ def _translation(error: Exception, url: URL) -> TidemarkError:
                 f"The {place(url)} cannot be used now: {what}",
                 "Check that the server runs and can be reached; the work may be tried again.",
             )
-    return PermanentError(
+        kind = RefusedError if state[:2] in _VALUE_CLASSES else PermanentError
+    return kind(
         f"The {place(url)} refused a statement: {what}",
         "The ledger was asked for something it cannot hold; this is a defect worth reporting.",
     )

@@ -6,35 +6,31 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Engine, Row, Select, Table, any_, func, insert, select
+from sqlalchemy import Engine, Row, Select, Table, any_, func, select
 from sqlalchemy.engine import URL
 
+from tidemark.adapters import ledger_history_statements as history
 from tidemark.adapters import ledger_rows as rows
 from tidemark.adapters import ledger_statements as sql
 from tidemark.adapters import ledger_tables as tables
-from tidemark.adapters.ledger_tables import BY_URI, document, run_document
-from tidemark.adapters.postgres_engine import Database
-from tidemark.adapters.postgres_ledger_sites import PostgresSites
-from tidemark.adapters.postgres_lock import document_locks, source_lock
+from tidemark.adapters.ledger_tables import BY_URI, document
+from tidemark.adapters.ledger_versions import committed_version, removed_version, updated_version
+from tidemark.adapters.postgres_engine import Database, batches
+from tidemark.adapters.postgres_ledger_history import PostgresHistory
+from tidemark.adapters.postgres_lock import document_locks, is_source_locked, source_lock
 from tidemark.domain.records import (
     ChunkRecord,
     DocumentRecord,
-    DocumentStatus,
-    GenerationRecord,
     RunDocument,
-    RunRecord,
     SectionRecord,
     Tombstone,
     Touch,
 )
 
-BATCH = 2000
-"""Rows in one statement of a bulk read or write."""
-
 T = TypeVar("T")
 
 
-class PostgresLedger(PostgresSites):
+class PostgresLedger(PostgresHistory):
     """The Ledger port on Postgres, for a database that `tidemark migrate` has prepared.
 
     target: the database's URL, or an engine of it. Nothing is opened before the first call, and a
@@ -50,8 +46,13 @@ class PostgresLedger(PostgresSites):
         """Close this process's pooled connections."""
         self._database.close()
 
-    def lock(self, source: str, *, shared: bool = False) -> AbstractContextManager[None]:
-        return source_lock(self._database, source, shared=shared)
+    def lock(
+        self, source: str, *, run_id: str | None = None, wait_seconds: float = 0.0
+    ) -> AbstractContextManager[None]:
+        return source_lock(self._database, source, run_id=run_id, wait_seconds=wait_seconds)
+
+    def is_locked(self, source: str) -> bool:
+        return is_source_locked(self._database, source)
 
     def lock_documents(self, document_ids: Sequence[UUID]) -> AbstractContextManager[None]:
         return document_locks(self._database, document_ids, wait_seconds=self._lock_seconds)
@@ -96,7 +97,7 @@ class PostgresLedger(PostgresSites):
         self, table: Table, ids: Sequence[UUID], read: Callable[[Row[Any]], T]
     ) -> Iterator[T]:
         query = select(table).where(table.c.document_id == any_(sql.uuids("ids")))
-        for batch in _batches(ids):
+        for batch in batches(ids):
             yield from map(read, self._database.rows(query, {"ids": batch}))
 
     # One document's changes, each in one transaction
@@ -114,6 +115,15 @@ class PostgresLedger(PostgresSites):
         note = tables.in_flight
         query = select(note.c.document_id, note.c.uri).where(note.c.source == source)
         return {row.document_id: row.uri for row in self._database.rows(query)}
+
+    def begun(self, document_ids: Sequence[UUID]) -> set[UUID]:
+        note = tables.in_flight
+        query = select(note.c.document_id).where(note.c.document_id == any_(sql.uuids("ids")))
+        return {
+            row.document_id
+            for batch in batches(document_ids)
+            for row in self._database.rows(query, {"ids": batch})
+        }
 
     def settle(self, document_ids: Sequence[UUID]) -> None:
         with self._database.transaction() as connection:
@@ -141,17 +151,29 @@ class PostgresLedger(PostgresSites):
             sql.remove(connection, sql.DELETE_CHUNKS, lost)
             gone = {r.section_id for r in old_sections} - section_rows.keys()
             sql.remove(connection, sql.DELETE_SECTIONS, gone)
-            sql.remove(connection, sql.DELETE_TOMBSTONES, [key])
-            sql.remove(connection, sql.DELETE_IN_FLIGHT, [key])
-            sql.remove(connection, sql.DELETE_ALIASES, [key])
+            sql.remove(connection, sql.SETTLE_COMMITTED, [key])
+            history.write_version(connection, committed_version(record, event))
 
     def update_document(self, record: DocumentRecord, event: RunDocument) -> None:
         with self._database.transaction() as connection:
-            sql.write_document(connection, record, event)
+            before = sql.write_document(connection, record, event)
+            history.write_version(connection, updated_version(record, event, before))
+
+    def adopt_vectors(self, document_id: UUID, hashes: Mapping[UUID, str], checksum: str) -> None:
+        owner = {"owner": document_id}
+        given = {"point": list(hashes), "hash": list(hashes.values())}
+        with self._database.transaction() as connection:
+            # The document first, as a commit does, or the two might wait for each other.
+            connection.execute(history.HOLD, owner)
+            connection.execute(history.ADOPT_HASHES, {**owner, **given})
+            connection.execute(history.ADOPT_CHECKSUM, {**owner, "sum": checksum})
 
     def remove_document(self, tombstone: Tombstone, event: RunDocument) -> None:
         with self._database.transaction() as connection:
             sql.ensure_source(connection, tombstone.source)
+            found = connection.execute(sql.DOCUMENT, {"document": tombstone.document_id}).first()
+            record = rows.document_record(found) if found else None
+            history.write_version(connection, removed_version(record, tombstone, event))
             sql.remove(connection, sql.DELETE_DOCUMENTS, [tombstone.document_id])
             sql.remove(connection, sql.DELETE_IN_FLIGHT, [tombstone.document_id])
             sql.upsert(connection, sql.UPSERT_TOMBSTONES, [rows.tombstone_values(tombstone)])
@@ -163,7 +185,7 @@ class PostgresLedger(PostgresSites):
         # One statement may update a row once: the last touch of a document is the one that counts.
         latest = list({touch.document_id: touch for touch in touches}.values())
         with self._database.transaction() as connection:
-            for batch in _batches(latest):
+            for batch in batches(latest):
                 values = {
                     "touched": [touch.document_id for touch in batch],
                     "new_validators": [rows.validators_json(touch.validators) for touch in batch],
@@ -175,55 +197,10 @@ class PostgresLedger(PostgresSites):
 
     def miss(self, run_id: str, seen_at: datetime, document_ids: Sequence[UUID]) -> None:
         with self._database.transaction() as connection:
-            for batch in _batches(document_ids):
+            for batch in batches(document_ids):
                 connection.execute(sql.MISS, {"ids": batch, "seen_at": seen_at, "run": run_id})
 
-    # Runs
-
-    def start_run(self, run: RunRecord) -> None:
-        with self._database.transaction() as connection:
-            sql.ensure_source(connection, run.source)
-            sql.upsert(connection, sql.UPSERT_RUNS, [rows.run_values(run)])
-
-    def finish_run(self, run: RunRecord) -> None:
-        self.start_run(run)
-
-    def run(self, run_id: str) -> RunRecord | None:
-        query = select(tables.run).where(tables.run.c.run_id == run_id)
-        found = self._database.rows(query)
-        return rows.run_record(found[0]) if found else None
-
-    def runs(self, source: str | None = None, limit: int = 20) -> list[RunRecord]:
-        run = tables.run
-        query = select(run).order_by(run.c.started_at.desc(), run.c.run_id.desc()).limit(limit)
-        if source is not None:
-            query = query.where(run.c.source == source)
-        return [rows.run_record(row) for row in self._database.rows(query)]
-
-    def record_events(self, events: Sequence[RunDocument]) -> None:
-        unique = list({(e.run_id, e.document_id): e for e in events}.values())
-        with self._database.transaction() as connection:
-            for batch in _batches(unique):
-                sql.upsert(connection, sql.UPSERT_EVENTS, [rows.event_values(e) for e in batch])
-
-    def events(self, document_id: UUID, limit: int = 20) -> list[RunDocument]:
-        query = (
-            select(run_document)
-            .where(run_document.c.document_id == document_id)
-            .order_by(run_document.c.recorded_at.desc())
-            .limit(limit)
-        )
-        return [rows.event_record(row) for row in self._database.rows(query)]
-
-    def run_events(self, run_id: str) -> Iterator[RunDocument]:
-        query = (
-            select(run_document)
-            .where(run_document.c.run_id == run_id)
-            .order_by(BY_URI, run_document.c.uri, run_document.c.document_id)
-        )
-        return map(rows.event_record, self._database.stream(query))
-
-    # Counts, generations, audits
+    # Counts
 
     def count_chunks(self, source: str, generation: int) -> int:
         return self._count_of(tables.chunk, source, generation)
@@ -234,10 +211,6 @@ class PostgresLedger(PostgresSites):
     def sources(self) -> list[str]:
         return [row.name for row in self._database.rows(sql.SOURCES)]
 
-    def count_quarantined(self, source: str) -> int:
-        quarantined = document.c.status == DocumentStatus.QUARANTINED.value
-        return self._number(select(func.count()).where(document.c.source == source, quarantined))
-
     def totals(self, source: str | None = None) -> tuple[int, int]:
         query: Select[Any] = select(
             func.count(), func.coalesce(func.sum(document.c.chunks), 0)
@@ -247,33 +220,11 @@ class PostgresLedger(PostgresSites):
         documents, chunks = tuple(self._database.rows(query)[0])
         return int(documents), int(chunks)
 
-    def generations(self, index_name: str) -> list[GenerationRecord]:
-        generation = tables.generation
-        query = (
-            select(generation)
-            .where(generation.c.index_name == index_name)
-            .order_by(generation.c.number)
-        )
-        return [rows.generation_record(row) for row in self._database.rows(query)]
-
-    def save_generation(self, generation: GenerationRecord) -> None:
-        with self._database.transaction() as connection:
-            sql.upsert(connection, sql.UPSERT_GENERATIONS, [rows.generation_values(generation)])
-
     def documents_outside(self, generation: int) -> int:
         query = select(func.count()).where(
             document.c.raw_hash.is_not(None), document.c.generation.is_distinct_from(generation)
         )
         return self._number(query)
-
-    def save_audit(self, source: str | None, findings: Mapping[str, int], repaired: int) -> None:
-        with self._database.transaction() as connection:
-            if source is not None:
-                sql.ensure_source(connection, source)
-            connection.execute(
-                insert(tables.audit),
-                {"source": source, "findings": dict(findings), "repaired": repaired},
-            )
 
     def _count_of(self, table: Table, source: str, generation: int) -> int:
         return self._number(
@@ -284,8 +235,3 @@ class PostgresLedger(PostgresSites):
 
     def _number(self, query: Select[int]) -> int:
         return int(self._database.rows(query)[0][0])
-
-
-def _batches(items: Sequence[T]) -> Iterator[list[T]]:
-    for start in range(0, len(items), BATCH):
-        yield list(items[start : start + BATCH])

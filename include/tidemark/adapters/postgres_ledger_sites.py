@@ -5,18 +5,34 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, any_, bindparam, delete, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    any_,
+    bindparam,
+    delete,
+    func,
+    select,
+    union_all,
+    update,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Text
 
 from tidemark.adapters import ledger_rows as rows
 from tidemark.adapters import ledger_statements as sql
 from tidemark.adapters import ledger_tables as tables
-from tidemark.adapters.ledger_tables import BY_URI, document
+from tidemark.adapters.ledger_tables import (
+    BY_URI,
+    FAILED,
+    FAILED_RAW_HASH,
+    KEPT_OUT,
+    QUARANTINED,
+    RESTORABLE,
+    document,
+)
 from tidemark.adapters.postgres_engine import Database
 from tidemark.domain.records import Alias, AliasKind, DocumentRecord, SourceState, Tombstone
-
-TOMBSTONES_AT_ONCE = 1_000
 
 
 class PostgresSites:
@@ -45,7 +61,8 @@ class PostgresSites:
         query = select(grave).where(
             grave.c.raw_hash == any_(_texts(raw_hashes)),
             grave.c.source == source,
-            ~grave.c.expired,
+            RESTORABLE,
+            ~KEPT_OUT,
         )
         return [rows.tombstone_record(row) for row in self._database.rows(query)]
 
@@ -53,9 +70,9 @@ class PostgresSites:
         grave = tables.tombstone
         query = (
             select(grave)
-            .where(grave.c.source == source, ~grave.c.expired, grave.c.removed_at < removed_before)
+            .where(grave.c.source == source, RESTORABLE, grave.c.removed_at < removed_before)
             .order_by(grave.c.removed_at, grave.c.document_id)
-            .limit(TOMBSTONES_AT_ONCE)
+            .limit(sql.AT_ONCE)
         )
         return [rows.tombstone_record(row) for row in self._database.rows(query)]
 
@@ -63,18 +80,25 @@ class PostgresSites:
         with self._database.transaction() as connection:
             sql.remove(connection, sql.EXPIRE, document_ids)
 
+    def taken_down(self, source: str) -> list[Tombstone]:
+        query = select(tables.tombstone).where(tables.tombstone.c.source == source, KEPT_OUT)
+        return [rows.tombstone_record(row) for row in self._database.rows(query)]
+
+    def lift(self, document_id: UUID) -> None:
+        with self._database.transaction() as connection:
+            sql.remove(connection, sql.DELETE_TOMBSTONES, [document_id])
+
     def raw_in_use(self, raw_hashes: Sequence[str]) -> set[str]:
         if not raw_hashes:
             return set()
-        wanted = _texts(raw_hashes)
-        grave, alias = tables.tombstone, tables.alias
-        queries: list[Select[Any]] = [
-            select(document.c.raw_hash).where(document.c.raw_hash == any_(wanted)),
-            select(document.c.fetched_raw_hash).where(document.c.fetched_raw_hash == any_(wanted)),
-            select(alias.c.raw_hash).where(alias.c.raw_hash == any_(wanted)),
-            select(grave.c.raw_hash).where(grave.c.raw_hash == any_(wanted), ~grave.c.expired),
-        ]
-        return {row[0] for query in queries for row in self._database.rows(query)}
+        wanted = any_(_texts(raw_hashes))
+        queries = [query.where(column == wanted) for query, column in _raw_references()]
+        return {row[0] for row in self._database.rows(union_all(*queries))}
+
+    def raw_references(self) -> Iterator[str]:
+        # The empty one stands for bytes that were never had.
+        query = union_all(*(query.where(column > "") for query, column in _raw_references()))
+        return (row[0] for row in self._database.stream(query))
 
     def aliases(self, source: str) -> Iterator[Alias]:
         alias = tables.alias
@@ -145,11 +169,56 @@ class PostgresSites:
                 )
             )
 
+    def tide_mark(self, source: str) -> str:
+        found = self._database.rows(
+            select(tables.source.c.mark).where(tables.source.c.name == source)
+        )
+        return str(found[0][0]) if found else ""
+
+    def save_tide_mark(self, source: str, mark: str) -> None:
+        with self._database.transaction() as connection:
+            sql.ensure_source(connection, source)
+            connection.execute(
+                update(tables.source).where(tables.source.c.name == source).values(mark=mark)
+            )
+
+    def quarantined(self, source: str | None = None) -> Iterator[DocumentRecord]:
+        query = select(document).where(QUARANTINED)
+        if source is not None:
+            query = query.where(document.c.source == source)
+        query = query.order_by(document.c.source, BY_URI, document.c.uri)
+        return map(rows.document_record, self._database.stream(query))
+
+    def release(self, document_ids: Sequence[UUID]) -> None:
+        with self._database.transaction() as connection:
+            sql.remove(connection, sql.RELEASE, document_ids)
+
+    def count_quarantined(self, source: str) -> int:
+        query = select(func.count()).where(document.c.source == source, QUARANTINED)
+        return int(self._database.rows(query)[0][0])
+
     def count_suspects(self, source: str) -> int:
         query = select(func.count()).where(
             document.c.source == source, document.c.suspect.is_not(None)
         )
         return int(self._database.rows(query)[0][0])
+
+
+def _raw_references() -> list[tuple[Select[Any], ColumnElement[str]]]:
+    """All that may refer to a snapshot, each as a query and the column that it reads."""
+    grave, alias, version = tables.tombstone, tables.alias, tables.version
+    found: list[tuple[Select[Any], ColumnElement[str]]] = [
+        (select(column).select_from(table), column)
+        for table, column in (
+            (document, document.c.raw_hash),
+            (document, document.c.fetched_raw_hash),
+            (version, version.c.raw_hash),
+            (alias, alias.c.raw_hash),
+        )
+    ]
+    failed = select(FAILED_RAW_HASH).select_from(document).where(FAILED)
+    buried = select(grave.c.raw_hash).where(RESTORABLE)
+    return [*found, (failed, FAILED_RAW_HASH), (buried, grave.c.raw_hash)]
 
 
 def _texts(values: Sequence[str]) -> Any:

@@ -2,6 +2,12 @@
 
 A lock's connection is its own and sits outside any transaction, so that a run of hours holds back no
 vacuum. A pooler that hands one session to many clients (transaction pooling) defeats it.
+
+The tasks of one run share their source's lock: each holds it shared, and with it a second lock, shared too,
+that is named for the source and the run. A session that holds the first without the second is of another
+run. Who comes looks for such sessions and then takes both, and holds a third lock (the gate) for these two
+statements: so nobody ever sees one that has come and will have to go again, and of two runs that come at
+the same moment one has the source and the other waits.
 """
 
 import os
@@ -15,15 +21,20 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Connection, bindparam, exc, text
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from tidemark.adapters.lock_waiting import wait_for_source
 from tidemark.adapters.postgres_engine import Database, place, translated
-from tidemark.domain.errors import SourceBusyError, TransientError
+from tidemark.domain.errors import LockLostError, TransientError
 
 _MASK = 0xFFFFFFFF
 _LOCK_TIMEOUT = "55P03"
-# Named for the message of those who meet the lock, and never closed for being idle.
+_NAME_BYTES = 63
+"""Of an application's name, the server keeps so many."""
+_HOST_BYTES = 12
+# Named for the message of those who meet the lock, and never closed for being idle. The limit is for the
+# gate, which is held for two statements unless its holder is stopped between them.
 _INTRODUCTION = text(
     "SELECT set_config('application_name', :name, false), "
-    "set_config('idle_session_timeout', '0', false)"
+    "set_config('idle_session_timeout', '0', false), set_config('lock_timeout', '30s', false)"
 )
 _HOLDERS = text(
     """
@@ -36,7 +47,20 @@ _HOLDERS = text(
     """
 )
 
-
+# Sessions that hold the source and are not of the run.
+_STRANGERS = text(
+    """
+    SELECT count(*) FROM pg_locks l
+    WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.pid <> pg_backend_pid()
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND l.classid = :high AND l.objid = :low
+      AND l.pid NOT IN (
+        SELECT r.pid FROM pg_locks r
+        WHERE r.locktype = 'advisory' AND r.objsubid = 1 AND r.granted
+          AND r.database = l.database AND r.classid = :run_high AND r.objid = :run_low
+      )
+    """
+)
 # Always in the order of the numbers, so that two that want some of the same never wait for each other.
 _WAIT_FOR_ALL = text(
     "SELECT pg_advisory_lock(key) FROM (SELECT unnest(:keys) AS key ORDER BY 1) AS wanted"
@@ -58,23 +82,62 @@ def _number(name: str) -> int:
     return int.from_bytes(hashed, "big", signed=True)
 
 
-@contextmanager
-def source_lock(database: Database, source: str, *, shared: bool) -> Iterator[None]:
-    """Hold the lock of a source. Raises ``SourceBusyError`` at once when it cannot be had.
+def _run_key(source: str, run_id: str) -> int:
+    return _number(f"tidemark.run:{len(source)}:{source}:{run_id}")
 
-    Raises ``TransientError`` at the end when the connection that held it was lost on the way, because
-    another run may then have worked beside this one.
+
+def _gate_key(source: str) -> int:
+    return _number(f"tidemark.gate:{source}")
+
+
+@contextmanager
+def source_lock(
+    database: Database, source: str, *, run_id: str | None, wait_seconds: float
+) -> Iterator[None]:
+    """Hold the lock of a source: alone, or with a ``run_id`` together with the other tasks of that run.
+
+    Raises ``SourceBusyError`` when another has had it for ``wait_seconds``. Raises ``LockLostError`` at the
+    end when the connection that held it was lost on the way, because another run may then have worked
+    beside this one.
     """
-    key = source_key(source)
-    function = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
-    with _session(database, f'the source "{source}"') as connection:
+    with _session(database, f'the source "{source}"', run_id) as connection:
+
+        def attempt() -> str | None:
+            if run_id is None:
+                had = _try_alone(connection, source)
+            else:
+                had = _try_together(connection, source, run_id)
+            return None if had else _holders(connection, source_key(source))
+
         with translated(database.url):
-            if not connection.scalar(text(f"SELECT {function}(:key)"), {"key": key}):
-                raise SourceBusyError(
-                    f'Another run holds the source "{source}": {_holders(connection, key)}.',
-                    "Wait for it to end, or stop that process; its lock ends with it.",
-                )
+            wait_for_source(attempt, source, wait_seconds)
         yield
+
+
+def is_source_locked(database: Database, source: str) -> bool:
+    """Does any session hold the lock of a source?"""
+    return bool(database.rows(_HOLDERS, _halves(source_key(source))))
+
+
+def _try_alone(connection: Connection, source: str) -> bool:
+    key = {"key": source_key(source)}
+    return bool(connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), key))
+
+
+def _try_together(connection: Connection, source: str, run_id: str) -> bool:
+    key, run_key = source_key(source), _run_key(source, run_id)
+    run_halves = {f"run_{name}": half for name, half in _halves(run_key).items()}
+    gate = {"key": _gate_key(source)}
+    connection.execute(text("SELECT pg_advisory_lock(:key)"), gate)
+    try:
+        if connection.scalar(_STRANGERS, {**_halves(key), **run_halves}):
+            return False
+        if not connection.scalar(text("SELECT pg_try_advisory_lock_shared(:key)"), {"key": key}):
+            return False
+        connection.execute(text("SELECT pg_advisory_lock_shared(:key)"), {"key": run_key})
+        return True
+    finally:
+        connection.execute(text("SELECT pg_advisory_unlock(:key)"), gate)
 
 
 @contextmanager
@@ -107,14 +170,13 @@ def _wait_for_all(connection: Connection, keys: list[int], wait_seconds: float) 
 
 
 @contextmanager
-def _session(database: Database, what: str) -> Iterator[Connection]:
+def _session(database: Database, what: str, run_id: str | None = None) -> Iterator[Connection]:
     """A connection of its own for one lock; its end frees the lock, whatever happened."""
     with translated(database.url):
         connection = database.unpooled.connect().execution_options(isolation_level="AUTOCOMMIT")
     try:
         with translated(database.url):
-            holder = f"tidemark process {os.getpid()} on {socket.gethostname()}"
-            connection.execute(_INTRODUCTION, {"name": holder})
+            connection.execute(_INTRODUCTION, {"name": _own_name(run_id)})
         yield connection
         _confirm(connection, database, what)
     finally:
@@ -127,17 +189,33 @@ def _confirm(connection: Connection, database: Database, what: str) -> None:
     try:
         connection.execute(text("SELECT 1"))
     except exc.DBAPIError as error:
-        raise TransientError(
+        raise LockLostError(
             f"The connection that held the lock of {what} was lost ({place(database.url)}), so another "
             "run may have worked at the same time.",
             "Run the source again; a run that finds nothing to do proves that all is well.",
         ) from error
 
 
+def _own_name(run_id: str | None) -> str:
+    """What those who meet a lock are told of its holder, in the bytes that the server keeps."""
+    host, process = socket.gethostname(), os.getpid()
+    if run_id is None:
+        return f"tidemark process {process} on {host}"
+    frame = f"tidemark run {{}}, process {process} on {host[:_HOST_BYTES]}"
+    space = _NAME_BYTES - len(frame.encode()) + 2
+    # A run's name ends in what tells it from others, and begins with its source's.
+    shown = run_id if len(run_id.encode()) <= space else f"..{run_id[3 - space :]}"
+    return frame.format(shown)
+
+
+def _halves(key: int) -> dict[str, int]:
+    """A lock's number as the server's list of locks shows it."""
+    return {"high": (key >> 32) & _MASK, "low": key & _MASK}
+
+
 def _holders(connection: Connection, key: int) -> str:
-    halves = {"high": (key >> 32) & _MASK, "low": key & _MASK}
     found = []
-    for row in connection.execute(_HOLDERS, halves):
+    for row in connection.execute(_HOLDERS, _halves(key)):
         who = row.application_name or "a process that does not give its name"
         where = f" from {row.address}" if row.address else ""
         since = ""

@@ -9,22 +9,37 @@ A folder with one of these names is complete: it is made, and removed, under ano
 """
 
 import json
-import os
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from uuid import UUID
 
-from tidemark.adapters.edge_folder import EdgeFolder
+from tidemark.adapters.edge_files import CollectionFile, local_files, replace_file
+from tidemark.adapters.edge_folder import POLL, EdgeFolder
+from tidemark.adapters.edge_settings import settings
 from tidemark.adapters.qdrant_edge_shard import EdgeCollection
-from tidemark.adapters.vector_layout import POINT_KEYS, SECTION_KEYS, Layout, Where, last_of_each
-from tidemark.domain.errors import PermanentError, TransientError
+from tidemark.adapters.vector_layout import (
+    MARK,
+    POINT_KEYS,
+    SECTION_KEYS,
+    Layout,
+    Where,
+    last_of_each,
+    mark_id,
+    mark_of,
+    said,
+)
+from tidemark.domain.errors import PermanentError
 from tidemark.domain.model import PointWrite, SparseVector, StoredPoint
 
 LOCK_TIMEOUT = 120.0
 """Seconds to wait for other processes."""
+
+SCAN_SECONDS = 5.0
+"""So long a scan holds the index open at a time; then whoever waits is let in, and it goes on."""
 
 
 class QdrantEdgeIndex:
@@ -46,21 +61,55 @@ class QdrantEdgeIndex:
     def session(self) -> AbstractContextManager[None]:
         return self._folder.session(self._timeout)
 
-    def ensure(self, generation: int, dimension: int) -> None:
+    def ensure(self, generation: int, dimension: int, embed_fingerprint: str = "") -> None:
         points, sections = self._layout.points(generation), self._layout.sections(generation)
         with self._alone():
             self._sweep()
+            found = CollectionFile.read(self._path(points))
+            if found.dimension not in (None, dimension):
+                raise self._layout.other_dimension(generation, found.dimension or 0, dimension)
             # Sections first: a generation exists as soon as its points have a place.
-            self._create(sections, None)
-            self._create(points, dimension)
-            found = json.loads((self._path(points) / "collection.json").read_text())["dimension"]
-            if found != dimension:
-                raise self._layout.other_dimension(generation, found, dimension)
+            self._ready(sections, CollectionFile(None, "", settings(None)))
+            built_under = found.embed_fingerprint or embed_fingerprint
+            self._ready(points, CollectionFile(dimension, built_under, settings(dimension)))
             self._collection(sections).index_keys(SECTION_KEYS)
             self._collection(points).index_keys(POINT_KEYS)
 
+    def built_under(self, generation: int) -> str:
+        return CollectionFile.read(self._path(self._layout.points(generation))).embed_fingerprint
+
+    def dimension(self, generation: int) -> int:
+        path = self._path(self._layout.points(generation))
+        if not path.is_dir():
+            raise self._layout.missing(generation)
+        found = CollectionFile.read(path).dimension
+        if found is None:
+            raise PermanentError(
+                f"{path / 'collection.json'} does not say how long the vectors are.",
+                "Index a source (tidemark index SOURCE), which writes it anew.",
+            )
+        return found
+
+    def mark(self, generation: int, source: str, mark: str) -> None:
+        with self._alone():
+            for opened in (self._points, self._sections):
+                with opened(generation) as collection:
+                    collection.upsert([mark_of(source, mark)], vectors=False)
+
+    def marks(self, generation: int, source: str) -> tuple[str, str]:
+        with self._alone():
+            return (
+                self._mark(self._layout.points(generation), source),
+                self._mark(self._layout.sections(generation), source),
+            )
+
+    def _mark(self, name: str, source: str) -> str:
+        if not self._path(name).is_dir():
+            return ""
+        return said(self._collection(name).reserved(mark_id(source)), MARK)
+
     def generations(self) -> list[int]:
-        with _local_files(self._folder.folder):
+        with local_files(self._folder.folder):
             names = [path.name for path in self._folder.folder.iterdir() if path.is_dir()]
         numbers = (self._layout.generation_of(name) for name in names)
         return sorted(number for number in numbers if number is not None)
@@ -81,7 +130,7 @@ class QdrantEdgeIndex:
         with self._alone():
             if generation not in self.generations():
                 raise self._layout.missing(generation)
-            _replace(self._live_path, json.dumps({"generation": generation}))
+            replace_file(self._live_path, json.dumps({"generation": generation}))
 
     def drop(self, generation: int) -> None:
         with self._alone():
@@ -90,7 +139,7 @@ class QdrantEdgeIndex:
             for name in (self._layout.points(generation), self._layout.sections(generation)):
                 self._folder.close(name)
                 if self._path(name).is_dir():
-                    with _local_files(self._path(name)):
+                    with local_files(self._path(name)):
                         self._path(name).rename(self._discarded(name))
             self._sweep()
 
@@ -126,12 +175,14 @@ class QdrantEdgeIndex:
         with self._sections(generation) as collection:
             return collection.get(ids)
 
-    def scan_points(self, generation: int, where: Where | None = None) -> Iterator[StoredPoint]:
-        """Stream matching points. The index stays open until the iterator ends or is closed."""
-        return self._scan(lambda: self._points(generation), where)
+    def scan_points(
+        self, generation: int, where: Where | None = None, *, vectors: bool = False
+    ) -> Iterator[StoredPoint]:
+        """Stream matching points. The index is open while one is looked at, but for moments in between."""
+        return self._scan(lambda: self._points(generation), where, vectors=vectors)
 
     def scan_sections(self, generation: int, where: Where | None = None) -> Iterator[StoredPoint]:
-        """Stream matching sections. The index stays open until the iterator ends or is closed."""
+        """Stream matching sections, as ``scan_points``."""
         return self._scan(lambda: self._sections(generation), where)
 
     def count_points(self, generation: int, where: Where | None = None) -> int:
@@ -166,16 +217,26 @@ class QdrantEdgeIndex:
             return collection.hybrid(vector, lexical, k, where)
 
     def _scan(
-        self, opened: Callable[[], AbstractContextManager[EdgeCollection]], where: Where | None
+        self,
+        opened: Callable[[], AbstractContextManager[EdgeCollection]],
+        where: Where | None,
+        *,
+        vectors: bool = False,
     ) -> Iterator[StoredPoint]:
-        with self.session():
-            offset: UUID | None = None
-            while True:
-                with opened() as collection:
-                    found, offset = collection.page(where, offset)
-                yield from found
-                if offset is None:
-                    return
+        offset: UUID | None = None
+        while True:
+            with self.session():
+                let_go_at = time.monotonic() + SCAN_SECONDS
+                while True:
+                    with opened() as collection:
+                        found, offset = collection.page(where, offset, vectors=vectors)
+                    yield from found
+                    if offset is None:
+                        return
+                    if time.monotonic() > let_go_at:
+                        break
+            # Longer than others sleep between two looks at the lock: one of them takes it.
+            time.sleep(2 * POLL)
 
     def _points(self, generation: int) -> AbstractContextManager[EdgeCollection]:
         return self._using(self._layout.points(generation), generation)
@@ -199,20 +260,29 @@ class QdrantEdgeIndex:
     def _collection(self, name: str) -> EdgeCollection:
         return self._folder.opened(name, lambda: EdgeCollection.load(self._path(name) / "shard"))
 
-    def _create(self, name: str, dimension: int | None) -> None:
-        """Make a collection under another name, then give it its own."""
-        if self._path(name).is_dir():
+    def _ready(self, name: str, wanted: CollectionFile) -> None:
+        """Make a collection that is missing; bring one that is there up to date."""
+        path = self._path(name)
+        if not path.is_dir():
+            # Under another name first, so that it has its own only when it is whole.
+            unfinished = self._discarded(name)
+            EdgeCollection.create(unfinished / "shard", wanted.dimension).close()
+            wanted.write(unfinished)
+            with local_files(unfinished):
+                unfinished.rename(path)
             return
-        unfinished = self._discarded(name)
-        EdgeCollection.create(unfinished / "shard", dimension).close()
-        with _local_files(unfinished):
-            (unfinished / "collection.json").write_text(json.dumps({"dimension": dimension}))
-            unfinished.rename(self._path(name))
+        found = CollectionFile.read(path)
+        if found == wanted:
+            return
+        if (found.dimension, found.settings) != (wanted.dimension, wanted.settings):
+            self._folder.close(name)
+            EdgeCollection.load(path / "shard", wanted.dimension, adjust=True).close()
+        wanted.write(path)
 
     def _sweep(self) -> None:
         """Remove what was being made or removed when its process ended."""
         for left in self._folder.folder.glob(f".{self._layout.name}__*"):
-            with _local_files(left):
+            with local_files(left):
                 shutil.rmtree(left)
 
     def _path(self, name: str) -> Path:
@@ -224,30 +294,3 @@ class QdrantEdgeIndex:
     @property
     def _live_path(self) -> Path:
         return self._folder.folder / f"{self._layout.name}.live.json"
-
-
-@contextmanager
-def _local_files(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise TransientError(
-            f"The index files in {path} cannot be used: {error}.",
-            "Check the disk, its free space and the owner of the folder.",
-        ) from error
-
-
-def _replace(path: Path, text: str) -> None:
-    """Replace a small file as a whole; the new text is on the disk when this returns."""
-    with _local_files(path):
-        fresh = path.with_name(f".{path.name}.new")
-        with fresh.open("w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

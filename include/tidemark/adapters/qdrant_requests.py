@@ -1,18 +1,18 @@
 """What qdrant-client is given and what it raises, in the project's own terms."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from tidemark.adapters.vector_layout import DENSE, LEXICAL, Where
-from tidemark.domain.errors import PermanentError, TransientError
+from tidemark.adapters.vector_layout import DENSE, LEXICAL, PAGE, RESERVED_FROM, Where, is_reserved
+from tidemark.domain.errors import PermanentError, RefusedError, TransientError
 from tidemark.domain.model import PointWrite, SparseVector, StoredPoint
 
 if TYPE_CHECKING:
-    from qdrant_client import models
+    from qdrant_client import QdrantClient, models
 
 REQUEST_BYTES = 16_000_000
 """Estimated size of a request; the server refuses more than 32 MB."""
@@ -21,6 +21,8 @@ REQUEST_POINTS = 500
 """Points a request, so that one request stays well under the timeout."""
 
 _TRY_LATER = frozenset({408, 425, 429})
+_THIS_ONE = frozenset({400, 413, 422})
+"""What is sent is at fault; another document may pass."""
 
 
 def where_is(url: str) -> str:
@@ -95,8 +97,32 @@ def conditions(where: Where | None) -> "models.Filter | None":
     )
 
 
-def stored(point: "models.Record | models.ScoredPoint") -> StoredPoint:
-    return StoredPoint(UUID(str(point.id)), point.payload or {}, getattr(point, "score", 0.0))
+def points(found: "Iterable[models.Record | models.ScoredPoint]") -> list[StoredPoint]:
+    """Points as they are kept, however damaged, without what is reserved or has no id of ours."""
+    return [point for one in found if (point := _stored(one)) is not None]
+
+
+def _stored(found: "models.Record | models.ScoredPoint") -> StoredPoint | None:
+    if isinstance(found.id, int):
+        return None
+    point_id = UUID(str(found.id))
+    if is_reserved(point_id):
+        return None
+    vector = found.vector.get(DENSE) if isinstance(found.vector, dict) else None
+    dense = tuple(cast("list[float]", vector)) if isinstance(vector, list) else None
+    return StoredPoint(point_id, found.payload or {}, getattr(found, "score", 0.0), dense)
+
+
+def reserved_count(client: "QdrantClient", name: str) -> int:
+    """How much in a collection is no point of ours but kept beside them."""
+    count, offset = 0, str(RESERVED_FROM)
+    while True:
+        records, after = client.scroll(name, limit=PAGE, offset=offset, with_payload=False)
+        reserved = [record for record in records if is_reserved(UUID(str(record.id)))]
+        count += len(reserved)
+        if after is None or len(reserved) < len(records):
+            return count
+        offset = str(after)
 
 
 @contextmanager
@@ -138,7 +164,7 @@ def translated(doing: str, server: str) -> Iterator[None]:
             f"Qdrant at {server} failed, {doing}: {error}.", "Try again."
         ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise PermanentError(f"Qdrant at {server} refused, {doing}: {error}.") from error
+        raise RefusedError(f"Qdrant at {server} refused, {doing}: {error}.") from error
 
 
 def _refused(doing: str, server: str, error: "Exception") -> TransientError | PermanentError:
@@ -154,14 +180,5 @@ def _refused(doing: str, server: str, error: "Exception") -> TransientError | Pe
         404: "Index a source first, which creates the collection.",
         413: "Allow larger requests on the server (max_request_size_mb) or make sections smaller.",
     }
-    return PermanentError(message, cures.get(status, ""))
-
-
-def dense(record: "models.Record") -> tuple[float, ...]:
-    """The dense vector of a retrieved point. Raises ``PermanentError`` when it has none."""
-    vector = record.vector.get(DENSE) if isinstance(record.vector, dict) else None
-    if not isinstance(vector, list):
-        raise PermanentError(
-            f"The point {record.id} has no dense vector.", "Run `tidemark index` with --force."
-        )
-    return tuple(float(x) for x in vector if isinstance(x, (int, float)))
+    kind = RefusedError if status in _THIS_ONE else PermanentError
+    return kind(message, cures.get(status, ""))

@@ -1,17 +1,18 @@
 """The vector index on a Qdrant server, through qdrant-client."""
 
-import os
-import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from tidemark.adapters import qdrant_collections as collections
 from tidemark.adapters import qdrant_requests as ask
+from tidemark.adapters.qdrant_connection import Connection, connect
 from tidemark.adapters.vector_layout import (
+    BUILT_UNDER,
     DENSE,
     LEXICAL,
+    MARK,
     MORE_POINT_KEYS,
     MORE_SECTION_KEYS,
     PAGE,
@@ -20,11 +21,15 @@ from tidemark.adapters.vector_layout import (
     SECTION_KEYS,
     Layout,
     Where,
+    built_under_id,
     fusion_depth,
     last_of_each,
+    mark_id,
+    mark_of,
     pages,
+    said,
 )
-from tidemark.domain.errors import ConfigurationError, PermanentError
+from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.model import PointWrite, SparseVector, StoredPoint
 
 if TYPE_CHECKING:
@@ -59,11 +64,9 @@ class QdrantServerIndex:
             )
         self._layout = Layout(name)
         self._server = ask.where_is(url) if url else "the given client"
-        self._timeout = timeout
-        self._make = client_factory or (lambda: _connect(url or "", api_key, timeout))
-        self._client: QdrantClient | None = None
-        self._pid = os.getpid()
-        self._guard = threading.Lock()
+        self._connection = Connection(
+            client_factory or (lambda: connect(url or "", api_key, timeout))
+        )
 
     def session(self) -> AbstractContextManager[None]:
         """Nothing to hold: the client keeps its connections between calls."""
@@ -71,37 +74,39 @@ class QdrantServerIndex:
 
     def close(self) -> None:
         """Let go of the connections; the next call makes new ones."""
-        with self._guard:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        self._connection.close()
 
-    def ensure(self, generation: int, dimension: int) -> None:
-        from qdrant_client import models
-
+    def ensure(self, generation: int, dimension: int, embed_fingerprint: str = "") -> None:
         points, sections = self._layout.points(generation), self._layout.sections(generation)
         # Sections first: a generation exists as soon as its points have a place.
-        self._create(sections, (*SECTION_KEYS, *MORE_SECTION_KEYS), vectors_config={})
-        self._create(
-            points,
-            (*POINT_KEYS, *MORE_POINT_KEYS),
-            vectors_config={
-                DENSE: models.VectorParams(size=dimension, distance=models.Distance.COSINE)
-            },
-            sparse_vectors_config={
-                LEXICAL: models.SparseVectorParams(modifier=models.Modifier.IDF)
-            },
+        with self._asking(f"preparing {sections}") as client:
+            collections.ready_sections(client, sections, (*SECTION_KEYS, *MORE_SECTION_KEYS))
+        with self._asking(f"preparing {points}") as client:
+            keys = (*POINT_KEYS, *MORE_POINT_KEYS)
+            collections.ready_points(client, self._layout, generation, dimension, keys)
+        if embed_fingerprint and not self._reserved(points, built_under_id(), BUILT_UNDER):
+            kept = PointWrite(built_under_id(), {BUILT_UNDER: embed_fingerprint})
+            self._upsert(points, [kept], vectors=False)
+
+    def built_under(self, generation: int) -> str:
+        return self._reserved(self._layout.points(generation), built_under_id(), BUILT_UNDER)
+
+    def dimension(self, generation: int) -> int:
+        name = self._layout.points(generation)
+        with self._asking(f"reading the settings of {name}") as client:
+            if not client.collection_exists(name):
+                raise self._layout.missing(generation)
+            return collections.dimension_of(self._layout, name, client.get_collection(name))
+
+    def mark(self, generation: int, source: str, mark: str) -> None:
+        for name in (self._layout.points(generation), self._layout.sections(generation)):
+            self._upsert(name, [mark_of(source, mark)], vectors=False)
+
+    def marks(self, generation: int, source: str) -> tuple[str, str]:
+        return (
+            self._reserved(self._layout.points(generation), mark_id(source), MARK),
+            self._reserved(self._layout.sections(generation), mark_id(source), MARK),
         )
-        with self._asking(f"reading the configuration of {points}") as client:
-            vectors = client.get_collection(points).config.params.vectors
-        dense = vectors.get(DENSE) if isinstance(vectors, dict) else None
-        if dense is None:
-            raise PermanentError(
-                f"Collection {points} at {self._server} has no vector named {DENSE!r}.",
-                "It was not made by Tidemark: choose another index name.",
-            )
-        if dense.size != dimension:
-            raise self._layout.other_dimension(generation, dense.size, dimension)
 
     def generations(self) -> list[int]:
         with self._asking("listing collections") as client:
@@ -141,7 +146,8 @@ class QdrantServerIndex:
             raise self._layout.is_live(generation)
         for name in (self._layout.points(generation), self._layout.sections(generation)):
             with self._asking(f"deleting {name}") as client:
-                client.delete_collection(name)
+                if client.collection_exists(name):
+                    client.delete_collection(name)
 
     def upsert_points(self, generation: int, points: Sequence[PointWrite]) -> None:
         self._upsert(self._layout.points(generation), points, vectors=True)
@@ -172,14 +178,18 @@ class QdrantServerIndex:
                 records = client.retrieve(
                     name, [str(i) for i in page], with_payload=False, with_vectors=[DENSE]
                 )
-            found |= {UUID(str(record.id)): ask.dense(record) for record in records}
+            for point in ask.points(records):
+                if point.dense is not None:
+                    found[point.point_id] = point.dense
         return found
 
     def get_sections(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
         return self._get(self._layout.sections(generation), ids)
 
-    def scan_points(self, generation: int, where: Where | None = None) -> Iterator[StoredPoint]:
-        return self._scan(self._layout.points(generation), where)
+    def scan_points(
+        self, generation: int, where: Where | None = None, *, vectors: bool = False
+    ) -> Iterator[StoredPoint]:
+        return self._scan(self._layout.points(generation), where, vectors=vectors)
 
     def scan_sections(self, generation: int, where: Where | None = None) -> Iterator[StoredPoint]:
         return self._scan(self._layout.sections(generation), where)
@@ -198,7 +208,7 @@ class QdrantServerIndex:
             found = client.query_points(
                 name, query=list(vector), using=DENSE, limit=k, query_filter=ask.conditions(where)
             )
-        return [ask.stored(hit) for hit in found.points]
+        return ask.points(found.points)
 
     def search_lexical(
         self, generation: int, vector: SparseVector, k: int, where: Where | None = None
@@ -212,7 +222,7 @@ class QdrantServerIndex:
                 limit=k,
                 query_filter=ask.conditions(where),
             )
-        return [ask.stored(hit) for hit in found.points]
+        return ask.points(found.points)
 
     def search_hybrid(
         self,
@@ -237,32 +247,7 @@ class QdrantServerIndex:
             found = client.query_points(
                 name, prefetch=lists, query=models.RrfQuery(rrf=models.Rrf(k=RRF_K)), limit=k
             )
-        return [ask.stored(hit) for hit in found.points]
-
-    def _create(
-        self,
-        name: str,
-        keys: Sequence[str],
-        *,
-        vectors_config: "dict[str, models.VectorParams]",
-        sparse_vectors_config: "dict[str, models.SparseVectorParams] | None" = None,
-    ) -> None:
-        from qdrant_client import models
-
-        with self._asking(f"creating {name}") as client:
-            if not client.collection_exists(name):
-                client.create_collection(
-                    name,
-                    vectors_config=vectors_config,
-                    sparse_vectors_config=sparse_vectors_config,
-                )
-            for key in set(keys) - client.get_collection(name).payload_schema.keys():
-                with warnings.catch_warnings():
-                    # The client's embedded modes have no payload indexes and say so each time.
-                    warnings.filterwarnings("ignore", message="Payload indexes have no effect")
-                    client.create_payload_index(
-                        name, key, models.PayloadSchemaType.KEYWORD, wait=True
-                    )
+        return ask.points(found.points)
 
     def _aliases(self) -> dict[str, str]:
         with self._asking("listing aliases") as client:
@@ -287,39 +272,42 @@ class QdrantServerIndex:
         for page in pages(list(dict.fromkeys(ids))):
             with self._asking(f"reading {name}") as client:
                 records = client.retrieve(name, [str(i) for i in page], with_payload=True)
-            found.extend(ask.stored(record) for record in records)
+            found.extend(ask.points(records))
         return found
 
-    def _scan(self, name: str, where: Where | None) -> Iterator[StoredPoint]:
+    def _scan(
+        self, name: str, where: Where | None, *, vectors: bool = False
+    ) -> Iterator[StoredPoint]:
         offset: models.ExtendedPointId | None = None
         while True:
             with self._asking(f"scanning {name}") as client:
                 records, offset = client.scroll(
-                    name, ask.conditions(where), limit=PAGE, offset=offset, with_payload=True
+                    name,
+                    ask.conditions(where),
+                    limit=PAGE,
+                    offset=offset,
+                    with_payload=True,
+                    with_vectors=[DENSE] if vectors else False,
                 )
-            yield from map(ask.stored, records)
+            yield from ask.points(records)
             if offset is None:
                 return
 
     def _count(self, name: str, where: Where | None) -> int:
         with self._asking(f"counting {name}") as client:
-            return client.count(name, ask.conditions(where), exact=True).count
+            found = client.count(name, ask.conditions(where), exact=True).count
+            # What is reserved has no key that a filter names.
+            return found if where else found - ask.reserved_count(client, name)
+
+    def _reserved(self, name: str, reserved_id: UUID, key: str) -> str:
+        """The text kept under a reserved id, "" when it, or the collection, is not there."""
+        with self._asking(f"reading {name}") as client:
+            if not client.collection_exists(name):
+                return ""
+            records = client.retrieve(name, [str(reserved_id)], with_payload=True)
+        return said(records[0].payload, key) if records else ""
 
     @contextmanager
     def _asking(self, doing: str) -> "Iterator[QdrantClient]":
         with ask.translated(doing, self._server):
-            yield self._connected()
-
-    def _connected(self) -> "QdrantClient":
-        with self._guard:
-            if self._client is None or self._pid != os.getpid():
-                # Sockets that a parent process also reads from would mix up the answers.
-                self._client, self._pid = self._make(), os.getpid()
-            return self._client
-
-
-def _connect(url: str, api_key: str | None, timeout: int) -> "QdrantClient":
-    from qdrant_client import QdrantClient
-
-    # The version check would ask the server before the first call does, and warn if it is away.
-    return QdrantClient(url=url, api_key=api_key, timeout=timeout, check_compatibility=False)
+            yield self._connection.client()

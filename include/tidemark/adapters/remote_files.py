@@ -6,7 +6,8 @@ listed with the validators held              NOT_MODIFIED, not opened
 the server says so to a conditional request  NOT_MODIFIED
 readable                                     FETCHED
 refused, broken, changes at every read       FAILED; the listing stays complete, for it is named
-larger than max_bytes, a link, a bomb        EXCLUDED
+larger than max_bytes, and not as held       TOO_LARGE, not read further than to see it
+a link, a bomb (``remote_zip.py``)           EXCLUDED
 vanished between listing and reading         GONE
 no document's suffix, hidden                 as in ``adapters/files.py``
 a folder that cannot be listed               the listing is incomplete
@@ -23,6 +24,7 @@ from tidemark.adapters.files_rules import FileRules, end_of, limited, media_type
 from tidemark.adapters.files_walk import is_hidden
 from tidemark.adapters.remote_stores import open_store
 from tidemark.adapters.remote_types import ChangedError, Entry, Location, Store
+from tidemark.adapters.size_bound import too_large
 from tidemark.domain.credentials import Credentials
 from tidemark.domain.errors import TidemarkError, TransientError
 from tidemark.domain.model import (
@@ -141,15 +143,15 @@ class RemoteFiles:
             if entry.validators and entry.validators == held:
                 return CrawlItem(item, Outcome.NOT_MODIFIED)
             if (entry.size or 0) > max_bytes:
-                return _too_large(item, max_bytes)
+                return too_large(item, max_bytes, entry.size)
             try:
                 body = store.read(entry, max_bytes, held)
             except ChangedError:
                 continue
             if body is None:
                 return CrawlItem(SourceItem(entry.uri, held or Validators()), Outcome.NOT_MODIFIED)
-            if len(body.content) > max_bytes:
-                return _too_large(item, max_bytes)
+            if body.size is not None or len(body.content) > max_bytes:
+                return too_large(SourceItem(entry.uri, body.validators), max_bytes, body.size)
             raw = RawDocument(
                 entry.uri,
                 body.content,
@@ -166,7 +168,3 @@ class RemoteFiles:
         if self._options.base_uri:
             return f"{self._options.base_uri.rstrip('/')}/{quoted(entry.relative)}"
         return entry.uri
-
-
-def _too_large(item: SourceItem, max_bytes: int) -> CrawlItem:
-    return CrawlItem(item, Outcome.EXCLUDED, detail=f"is larger than {max_bytes:,} bytes")

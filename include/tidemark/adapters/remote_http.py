@@ -14,6 +14,7 @@ import httpx
 from selectolax.lexbor import LexborHTMLParser
 
 from tidemark.adapters.files_walk import is_hidden
+from tidemark.adapters.network_tries import tried
 from tidemark.adapters.remote_connection import GuardedTransport
 from tidemark.adapters.remote_types import Body, Entry, Location
 from tidemark.adapters.website_credentials import secret_headers
@@ -55,12 +56,19 @@ class WebFolder:
     ) -> tuple[httpx.Response, bytes]:
         """An answer that succeeded (2xx, 304) and at most ``limit`` + 1 bytes of its body.
 
+        Nothing is read of one that declares to have more (``declared_size``). An outage is tried again
+        (``network_tries.py``).
         Raises ``FileNotFoundError`` for 404 and 410, ``TidemarkError`` for every other failure.
         """
+        return tried(lambda: self._request(method, url, limit, headers or {}, content))
+
+    def _request(
+        self, method: str, url: str, limit: int, headers: Mapping[str, str], content: bytes | None
+    ) -> tuple[httpx.Response, bytes]:
         try:
             with self._client.stream(method, url, headers=headers, content=content) as answer:
                 body = bytearray()
-                if answer.is_success:
+                if answer.is_success and (declared_size(answer) or 0) <= limit:
                     for part in answer.iter_bytes():
                         body += part
                         if len(body) > limit:
@@ -107,7 +115,9 @@ class HttpIndexStore:
         )
         if validators and validators == held:
             return None  # A server without conditional requests.
-        return Body(body, validators, http_time(validators.last_modified))
+        size = declared_size(answer)
+        modified_at = http_time(validators.last_modified)
+        return Body(body, validators, modified_at, size if (size or 0) > limit else None)
 
     def again(self, entry: Entry) -> Entry:
         """A listing tells nothing of versions, so there is nothing to look at."""
@@ -141,6 +151,11 @@ class HttpIndexStore:
     def _links(self, url: str) -> list[str]:
         """The names directly below a folder, as its page links them, sorted."""
         answer, page = self._web.request("GET", url, _MAX_PAGE_BYTES)
+        if len(page) > _MAX_PAGE_BYTES or (declared_size(answer) or 0) > _MAX_PAGE_BYTES:
+            # A part of it would look like a folder that lost the rest.
+            raise PermanentError(
+                f"its page of links has more than {_MAX_PAGE_BYTES:,} bytes.", "Split the folder."
+            )
         if "html" not in answer.headers.get("Content-Type", ""):
             raise PermanentError(
                 "it is no page of links.", "Give the URL of a folder whose index the server shows."
@@ -153,6 +168,12 @@ class HttpIndexStore:
             if is_below and name and "/" not in name.rstrip("/") and not name.startswith("/"):
                 names.add(name)
         return sorted(names)
+
+
+def declared_size(answer: httpx.Response) -> int | None:
+    """How many bytes an answer says that it has."""
+    declared = answer.headers.get("Content-Length", "")
+    return int(declared) if declared.isdecimal() else None
 
 
 def http_time(text: str | None) -> datetime | None:

@@ -43,11 +43,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The bytes of one version; more of them than were asked for tell of a file that is too large."""
+    """The bytes of one version; more of them than were asked for tell of a file that is too large.
+
+    size: of a file that is too large and was not read for that, in bytes; its content is b"" then.
+    """
 
     content: bytes
     validators: Validators
     modified_at: datetime | None = None
+    size: int | None = None
 
 
 class ChangedError(Exception):
@@ -67,7 +71,7 @@ class Store(Protocol):
         """
 
     def read(self, entry: Entry, limit: int, held: Validators | None) -> Body | None:
-        """Read at most ``limit`` + 1 bytes; None when it still is the version ``held``.
+        """Read at most ``limit`` + 1 bytes (or ``Body.size``); None when it still is the version ``held``.
 
         Raises ``FileNotFoundError`` for a file that is not there any more and ``ChangedError`` for one
         that changed meanwhile.

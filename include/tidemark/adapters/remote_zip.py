@@ -2,7 +2,9 @@
 
 An archive is as hostile as whoever made it, so before anything is unpacked its directory is bounded in size
 and entries, and all that it claims to unpack to in total; each file in how many times its packed size it
-becomes. A file's name must stay within the archive, links are not followed, and archives in it are not
+becomes. An archive over a bound cannot be listed, so nothing of it is believed to be gone; a file that
+unpacks to absurdly much is no document that grew but an attack, and is EXCLUDED, whatever was there before.
+A file's name must stay within the archive, links are not followed, and archives in it are not
 opened.
 """
 

@@ -6,7 +6,7 @@
     changed, or new                         FETCHED; the title is its first heading
     no id, an id that came before           FAILED, at an address of its own; nothing is merged
     a body or a title that is no text       FAILED
-    a body larger than max_bytes            EXCLUDED
+    larger than max_bytes, and not as held  TOO_LARGE
     not in the answer any more              not listed: the listing is authoritative
     the query fails, at once or in between  the listing is incomplete
     a column is missing                     the listing is incomplete, and empty
@@ -24,6 +24,7 @@ from urllib.parse import quote
 
 from sqlalchemy import Row, exc
 
+from tidemark.adapters.size_bound import too_large
 from tidemark.adapters.table_database import Cursor, TableDatabase, told_by
 from tidemark.adapters.table_documents import Columns, as_document, as_text, as_time, column_of
 from tidemark.domain.credentials import Credentials
@@ -60,7 +61,7 @@ class TableOptions:
     updated_column: likewise, unless "" or the default; without it a row's text is its version.
     media_type: of the bodies: text/plain, text/markdown or text/html.
     base_uri: what URIs start with instead.
-    max_bytes: of one document; larger ones are excluded.
+    max_bytes: of one document; larger ones are not handed over.
     timeout: seconds that the database may take for the query, where it can be told.
     """
 
@@ -214,8 +215,7 @@ class _Rows:
             title, body = self._texts(row)
         content = as_document(title, body, self.options.media_type).encode("utf-8", "replace")
         if len(content) > self.options.max_bytes:
-            detail = f"is larger than {self.options.max_bytes:,} bytes"
-            return CrawlItem(item, Outcome.EXCLUDED, detail=detail)
+            return too_large(item, self.options.max_bytes, len(content))
         raw = RawDocument(
             uri,
             content,

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from tidemark.domain.errors import ConfigurationError, PermanentError
+from tidemark.domain.model import PointWrite
 
 Where: TypeAlias = Mapping[str, str | list[str]]
 """Equality on payload keys, all of them; a list means any of its values."""
@@ -30,6 +31,29 @@ RRF_K = 60
 PAGE = 256
 """Points a page when reading, so that a scan holds well under a megabyte of texts."""
 
+_RESERVED = int.from_bytes(b"tidemark", "big")
+"""The first half of the ids of what is kept in a collection and is no point.
+
+Ids of points are of version 5, which these are not: no point can have one, whatever is in its payload.
+In a scan, which goes by id, they are all in one place.
+"""
+
+RESERVED_FROM = UUID(int=_RESERVED << 64)
+"""The first of them."""
+
+MARK = "tidemark_mark"
+"""The key of a tide mark; a point's payload has none like it."""
+
+BUILT_UNDER = "tidemark_embed_fingerprint"
+"""The key of the fingerprint that a generation was made under."""
+
+OTHER_SETTINGS_CURE = (
+    "Build a new generation (the rebuild_index DAG); if the collection is not Tidemark's, choose another "
+    "index name."
+)
+
+_NAMESPACE = UUID("5b0c6a3e-1f6d-5d0b-9a53-0d1f3c1c7f52")
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 T = TypeVar("T")
@@ -41,6 +65,36 @@ class Identified(Protocol):
 
 
 P = TypeVar("P", bound=Identified)
+
+
+def is_reserved(point_id: UUID) -> bool:
+    """Is this the id of something that is no point?"""
+    return point_id.int >> 64 == _RESERVED
+
+
+def mark_id(source: str) -> UUID:
+    """Where a source's tide mark is kept, in each collection."""
+    return _reserved(f"mark {source}")
+
+
+def mark_of(source: str, mark: str) -> PointWrite:
+    """A tide mark as it is kept: without vectors, and with none of the keys that points are filtered by."""
+    return PointWrite(mark_id(source), {MARK: mark, "tidemark_source": source})
+
+
+def built_under_id() -> UUID:
+    """Where a generation's fingerprint is kept, in its collection of points."""
+    return _reserved("built under")
+
+
+def _reserved(name: str) -> UUID:
+    return UUID(int=RESERVED_FROM.int | uuid5(_NAMESPACE, name).int & (1 << 64) - 1)
+
+
+def said(payload: Mapping[str, object] | None, key: str) -> str:
+    """The text under a key of something reserved, "" when it is not there."""
+    found = (payload or {}).get(key)
+    return found if isinstance(found, str) else ""
 
 
 def fusion_depth(k: int) -> int:
@@ -102,6 +156,12 @@ class Layout:
             f"Generation {generation} of index {self.name!r} holds vectors of {found} numbers, "
             f"the embedder makes {asked}.",
             "Build a new generation (the rebuild_index DAG) or set the model it was built with.",
+        )
+
+    def other_settings(self, collection: str, what: str) -> PermanentError:
+        return PermanentError(
+            f"Collection {collection} {what}, which cannot be changed in place.",
+            OTHER_SETTINGS_CURE,
         )
 
     def is_live(self, generation: int) -> PermanentError:

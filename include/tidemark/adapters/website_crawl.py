@@ -7,8 +7,9 @@ so a crawl of the same site gives the same listing. What a visit means:
     ----------------------------------  ---------------------------  -------------------------------
     bytes, "not modified"               FETCHED, NOT_MODIFIED
     404, 410                            GONE, with the linking page
-    noindex, robots.txt, no document,   EXCLUDED
-    too large
+    noindex, robots.txt, no document    EXCLUDED
+    too large                           TOO_LARGE, held links
+                                        followed
     refusal (4xx), redirects too often  FAILED
     outage, empty body                  FAILED                       incomplete
       and its bytes are held            FAILED, held links followed
@@ -64,11 +65,16 @@ _AHEAD = 4
 _MOST_AHEAD = 128
 """Visits asked for and not yet handed on, per request at a time, and at most."""
 
-_MARKS = {Outcome.FAILED: Mark.FAILED, Outcome.GONE: Mark.GONE}
+_MARKS = {
+    Outcome.FAILED: Mark.FAILED,
+    Outcome.TOO_LARGE: Mark.FAILED,
+    Outcome.GONE: Mark.GONE,
+}
 _SAID = {
     Kind.GONE: Outcome.GONE,
     Kind.FAILED: Outcome.FAILED,
     Kind.EXCLUDED: Outcome.EXCLUDED,
+    Kind.TOO_LARGE: Outcome.TOO_LARGE,
 }
 
 
@@ -195,6 +201,8 @@ class Crawl:
             yield from self._moved(target, answer)
         elif answer.kind is Kind.FAILED:
             yield self._failed(target, answer)
+        elif answer.kind is Kind.TOO_LARGE:
+            yield self._too_large(target, answer)
         elif answer.kind in _SAID:
             yield self._said(target.uri, _SAID[answer.kind], answer.detail)
         if self._outages >= OUTAGES_IN_A_ROW:
@@ -215,6 +223,12 @@ class Crawl:
         if not followed and not answer.refusal:
             self._lacks.unread(target.uri, answer.detail)
         return self._said(target.uri, Outcome.FAILED, answer.detail)
+
+    def _too_large(self, target: Target, answer: Answer) -> CrawlItem:
+        # What it links to is not read either; what it linked to when it was smaller must not be lost.
+        self._follow_held(target.uri, target.depth)
+        said = self._said(target.uri, Outcome.TOO_LARGE, answer.detail)
+        return replace(said, item=SourceItem(target.uri, answer.validators))
 
     def _follow_held(self, uri: str, depth: int) -> bool:
         """Follow the links that a page had last time; was it held?"""

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import httpx
 
+from tidemark.adapters.size_bound import told_size
 from tidemark.adapters.website_addresses import GuardedTransport
 from tidemark.adapters.website_budget import Permit
 from tidemark.adapters.website_decode import (
@@ -45,14 +46,16 @@ class Response:
 
     headers: names in lower case; of one that came several times the values are joined, with line ends
         where each line stands for itself (X-Robots-Tag), else with commas.
-    body: decoded; None when it was left, or refused because it ``refused`` ("is larger than ..."); b"" when
+    body: decoded; None when it was left, or refused because it ``refused`` ("has more than ..."); b"" when
         it went into a spool, as sent.
+    too_large: refused for its size.
     """
 
     status: int
     headers: Mapping[str, str]
     body: bytes | None = None
     refused: str = ""
+    too_large: bool = False
 
 
 class Spool(Protocol):
@@ -203,7 +206,7 @@ class Fetcher:
             finally:
                 await answer.aclose()
         except TooLargeError:
-            return Response(answer.status_code, told, refused=f"is larger than {limit:,} bytes")
+            return _too_large(answer.status_code, told, limit)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.DecodingError) as error:
             raise PermanentError(f"{url} cannot be asked for ({type(error).__name__}).") from error
         except httpx.HTTPError as error:
@@ -214,10 +217,14 @@ class Fetcher:
 
     async def _drain(self, url: str, answer: httpx.Response, told: Mapping[str, str]) -> None:
         """Read a short body that nobody wants, or none at all: cheaper than another connection."""
-        declared = told.get("content-length", "")
-        short = declared.isdigit() and int(declared) <= _DRAINED_BYTES
+        declared = _declared(told)
+        short = declared is not None and declared <= _DRAINED_BYTES
         # Without a length it is read only where it is an error page or the like, and to a bound.
-        if short or answer.status_code in _BODILESS or (not declared and answer.status_code != 200):
+        if (
+            short
+            or answer.status_code in _BODILESS
+            or (declared is None and answer.status_code != 200)
+        ):
             with suppress(TooLargeError):
                 await self._read(url, answer, {}, _DRAINED_BYTES, None)
 
@@ -227,7 +234,7 @@ class Fetcher:
         try:
             body = decode_body(raw, told.get("content-encoding", ""), limit)
         except TooLargeError:
-            return Response(status, told, refused=f"is larger than {limit:,} bytes")
+            return _too_large(status, told, limit)
         except BrokenEncodingError as error:
             raise TransientError(f"{url} sent a broken answer: {error}") from error
         return Response(status, told, body)
@@ -241,8 +248,7 @@ class Fetcher:
         spool: Spool | None,
     ) -> bytes:
         """The body as sent, or b"" when it went into the spool."""
-        declared = told.get("content-length", "")
-        if declared.isdigit() and int(declared) > limit:
+        if (_declared(told) or 0) > limit:
             raise TooLargeError
         if spool is not None:
             spool.seek(0)
@@ -268,6 +274,19 @@ class Fetcher:
             # What a crawl asks for counts less than what its owner says.
             headers = httpx.Headers({**extra, **headers})
         return headers
+
+
+def _declared(told: Mapping[str, str]) -> int | None:
+    """How many bytes are sent, as the headers say."""
+    declared = told.get("content-length", "")
+    return int(declared) if declared.isdecimal() else None
+
+
+def _too_large(status: int, told: Mapping[str, str], limit: int) -> Response:
+    declared = _declared(told)
+    # What is sent may be within the limit, and only what comes out of it over it.
+    size = declared if declared is not None and declared > limit else None
+    return Response(status, told, refused=told_size(limit, size), too_large=True)
 
 
 def _told_headers(answer: httpx.Response) -> dict[str, str]:

@@ -24,7 +24,7 @@ class WebsiteOptions:
         neither a document nor followed; a start page is always read for its links.
     max_pages: documents; a crawl that reaches it is incomplete.
     max_depth: links away from a start page; pages of the sitemap are one away. None: no limit.
-    max_bytes: of one body, decoded; larger ones are excluded.
+    max_bytes: of one body, as sent and decoded; larger ones are not read to their end.
     concurrency: requests at a time per host.
     delay: seconds between the starts of two requests to a host; robots.txt may ask for more.
     timeout: seconds to connect and between two reads; a whole answer may take ten times that.

@@ -36,6 +36,7 @@ class Kind(StrEnum):
     GONE = "gone"
     FAILED = "failed"
     EXCLUDED = "excluded"
+    TOO_LARGE = "too_large"
     THERE = "there"
     """Exists; nothing more was asked."""
 
@@ -47,7 +48,7 @@ class Answer:
     outage: FAILED because of the network or the server, not because of this URL.
     refusal: FAILED because the server will not show it (4xx), and would show nothing behind it either.
     raw: of a PAGE.
-    validators: of a PAGE or what is UNCHANGED.
+    validators: of a PAGE, of what is UNCHANGED or TOO_LARGE.
     directives: of the X-Robots-Tag header.
     location: canonical, of MOVED; ``spelling`` as the server wrote it; ``permanent`` for good.
     """
@@ -131,6 +132,9 @@ class Visitor:
         return judge
 
     def _page(self, target: Target, response: Response, dated: str) -> Answer:
+        if response.too_large:
+            validators = _renewed(Validators(), response.headers)
+            return Answer(Kind.TOO_LARGE, response.refused, validators=validators)
         if response.refused:
             return Answer(Kind.EXCLUDED, response.refused)
         if response.body is None:

@@ -2,22 +2,20 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from tidemark.adhoc import adhoc_files, adhoc_website
 from tidemark.cli import render
+from tidemark.cli.common import Folder, Json, Source, Sources, Url, text, told, workshop
 from tidemark.cli.output import Output
 from tidemark.cli.progress import Bar
+from tidemark.cli.upkeep import upkeep
 from tidemark.declarations import SourceDeclaration
-from tidemark.domain.errors import ConfigurationError, SourceBusyError, TidemarkError
-from tidemark.settings import Settings
+from tidemark.domain.errors import SourceBusyError
 from tidemark.wiring import Workshop
 
 app = typer.Typer(
@@ -29,30 +27,7 @@ app = typer.Typer(
 )
 
 
-def _text(given: str | list[str] | None) -> str | list[str] | None:
-    """Refuse an argument that is not valid UTF-8: it reaches Python as half characters."""
-    for text in given if isinstance(given, list) else [given or ""]:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise typer.BadParameter("it is not valid UTF-8; write it in UTF-8") from None
-    return given
-
-
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, logs on stderr.")]
-Sources = Annotated[
-    list[str] | None,
-    typer.Argument(help="Declared sources.", show_default=False, callback=_text),
-]
-Source = Annotated[
-    str | None, typer.Argument(help="One source; all when left out.", callback=_text)
-]
-Url = Annotated[
-    str | None, typer.Option("--url", help="A website that is not declared.", callback=_text)
-]
-Folder = Annotated[
-    Path | None, typer.Option("--path", help="A folder, or one file, that is not declared.")
-]
+app.add_typer(upkeep)
 
 
 def main() -> None:
@@ -63,23 +38,6 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-
-
-@contextmanager
-def _told(output: Output) -> Iterator[None]:
-    """Turn errors into one clear line and the exit code of the contract."""
-    try:
-        yield
-    except (ConfigurationError, ValidationError) as error:
-        output.error(error)
-        raise typer.Exit(2) from error
-    except TidemarkError as error:
-        output.error(error)
-        raise typer.Exit(1) from error
-
-
-def _workshop() -> Workshop:
-    return Workshop(Settings())
 
 
 def _declared(
@@ -123,10 +81,10 @@ def index(
         typer.Option(
             "--accept",
             help="A URI whose doubtful new version is to be believed, or all; repeatable.",
-            callback=_text,
+            callback=text,
         ),
     ] = None,
-    note: Annotated[str, typer.Option(help="Kept with the run.", callback=_text)] = "",
+    note: Annotated[str, typer.Option(help="Kept with the run.", callback=text)] = "",
     as_json: Json = False,
 ) -> None:
     """Run sources in this process: the same stages as their DAGs, without a scheduler."""
@@ -134,8 +92,8 @@ def index(
     from tidemark.stages.run import new_run_id, plan_source, run_source
 
     output = Output(as_json)
-    with _told(output):
-        shop = _workshop()
+    with told(output):
+        shop = workshop()
         failed = False
         for declared in _declared(shop, sources, every=every, url=url, path=path):
             try:
@@ -169,7 +127,7 @@ def index(
 
 @app.command()
 def plan(
-    source: Annotated[str | None, typer.Argument(help="A declared source.", callback=_text)] = None,
+    source: Annotated[str | None, typer.Argument(help="A declared source.", callback=text)] = None,
     url: Url = None,
     path: Folder = None,
     force: Annotated[bool, typer.Option("--force", help="As `index --force` would.")] = False,
@@ -180,8 +138,8 @@ def plan(
     from tidemark.stages.run import new_run_id, plan_source
 
     output = Output(as_json)
-    with _told(output):
-        shop = _workshop()
+    with told(output):
+        shop = workshop()
         names = [source] if source else None
         (declared, *more) = _declared(shop, names, every=False, url=url, path=path)
         if more:
@@ -200,15 +158,15 @@ def plan(
 
 @app.command()
 def search(
-    query: Annotated[str, typer.Argument(help="A question or some words.", callback=_text)],
+    query: Annotated[str, typer.Argument(help="A question or some words.", callback=text)],
     k: Annotated[int, typer.Option("--k", "-k", min=1, max=200, help="Results.")] = 5,
-    mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.", callback=_text)] = "dense",
+    mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.", callback=text)] = "dense",
     expand: Annotated[
-        str, typer.Option(help="none or section: give the parent too.", callback=_text)
+        str, typer.Option(help="none or section: give the parent too.", callback=text)
     ] = "section",
     filters: Annotated[
         list[str] | None,
-        typer.Option("--filter", help="key=value of the payload; repeatable.", callback=_text),
+        typer.Option("--filter", help="key=value of the payload; repeatable.", callback=text),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -223,8 +181,8 @@ def search(
     if not query.strip():
         raise typer.BadParameter("the query is empty")
     where = _filters(filters or [])
-    with _told(output):
-        results = stage.search(_workshop().searcher, query, k, mode, expand, where)
+    with told(output):
+        results = stage.search(workshop().searcher, query, k, mode, expand, where)
         output.result(
             {"query": query, "mode": mode, "results": [r.as_dict() for r in results]},
             lambda: render.results(results),
@@ -242,25 +200,6 @@ def _filters(pairs: list[str]) -> dict[str, str | list[str]]:
 
 
 @app.command()
-def audit(
-    source: Source = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Heal what is found.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Compare the ledger with the index, both ways."""
-    from tidemark.cli.audits import run_audit
-
-    output = Output(as_json)
-    with _told(output):
-        findings = run_audit(_workshop(), source, repair=repair)
-        result = {"source": source, **findings}
-        output.result(result, lambda: render.audit(source, findings))
-        differences = sum(v for k, v in findings.items() if k not in ("checked", "repaired"))
-        if differences and not repair:
-            raise typer.Exit(1)
-
-
-@app.command()
 def status(
     source: Source = None,
     as_json: Json = False,
@@ -269,30 +208,9 @@ def status(
     from tidemark.cli.statuses import read_status
 
     output = Output(as_json)
-    with _told(output):
-        found = read_status(_workshop(), source)
+    with told(output):
+        found = read_status(workshop(), source)
         output.result(found, lambda: render.status(found))
-
-
-@app.command()
-def explain(
-    uri: Annotated[
-        str, typer.Argument(help="A document's address, or the path of a file.", callback=_text)
-    ],
-    as_json: Json = False,
-) -> None:
-    """Say why a document was, or was not, done again."""
-    from tidemark.cli.explaining import explain_uri
-
-    output = Output(as_json)
-    with _told(output):
-        found = explain_uri(_workshop(), uri)
-        output.result(
-            {"uri": uri, "explanations": [e.as_dict() for e in found]},
-            lambda: render.explanations(uri, found),
-        )
-        if not found:
-            raise typer.Exit(1)
 
 
 @app.command()
@@ -302,11 +220,11 @@ def chunk(
         str,
         typer.Option(
             help="A declared or built-in profile; auto lets each document's content choose.",
-            callback=_text,
+            callback=text,
         ),
     ] = "auto",
     base_url: Annotated[
-        str | None, typer.Option(help="The address the files are known by.", callback=_text)
+        str | None, typer.Option(help="The address the files are known by.", callback=text)
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -315,8 +233,8 @@ def chunk(
 
     output = Output(as_json)
     failed = False
-    with _told(output):
-        for document in chunk_paths(_workshop(), paths, profile, base_url):
+    with told(output):
+        for document in chunk_paths(workshop(), paths, profile, base_url):
             failed |= document["document"]["error"] is not None
             output.line(document, partial(render.chunks, document))
     if failed:
@@ -327,8 +245,8 @@ def chunk(
 def sources(as_json: Json = False) -> None:
     """List the declared sources and check their declarations."""
     output = Output(as_json)
-    with _told(output):
-        declared = _workshop().declarations
+    with told(output):
+        declared = workshop().declarations
         rows = [
             {"name": s.name, "kind": s.kind, "schedule": s.schedule, "profile": s.profile,
              "enabled": s.enabled}
@@ -338,16 +256,3 @@ def sources(as_json: Json = False) -> None:
         output.result({"sources": rows, "errors": errors}, lambda: render.sources(rows, errors))
         if errors:
             raise typer.Exit(2)
-
-
-@app.command()
-def migrate(as_json: Json = False) -> None:
-    """Bring the ledger's schema up to date."""
-    from tidemark.adapters.ledger_migrations import current, upgrade
-
-    output = Output(as_json)
-    with _told(output):
-        url = _workshop().ledger_url
-        upgrade(url)
-        revision = current(url)
-        output.result({"revision": revision}, lambda: f"The ledger is at revision {revision}.")

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from tidemark.cli.render import safe
+from tidemark.cli.texts import safe
 
 LOG_WIDTH = 120
 """Columns where there is no terminal."""
@@ -23,6 +23,10 @@ class Output:
         self.console = Console(stderr=True)
         # A log has room for an address on one line.
         self._out = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
+
+    @property
+    def is_json(self) -> bool:
+        return self._json
 
     def result(self, data: Mapping[str, Any], rendered: Callable[[], RenderableType]) -> None:
         """One result."""

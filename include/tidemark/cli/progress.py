@@ -13,7 +13,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from tidemark.cli.render import safe
+from tidemark.cli.texts import safe
 
 LINE_SECONDS = 10.0
 """Without a terminal, one line so often."""

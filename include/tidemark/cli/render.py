@@ -1,29 +1,20 @@
 """Results for people: tables, and the text of what was found."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.rule import Rule
-from rich.table import Table
 from rich.text import Text
 
+from tidemark.cli.texts import add_row, safe, safe_lines, table_of
 from tidemark.domain.summary import RunSummary
-from tidemark.stages.explain import Explanation
 from tidemark.stages.plan import PlanSummary
 from tidemark.stages.report import totals
 from tidemark.stages.search import SearchResult
 
 ITEMS = 40
-ALIASES = 10
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-"""What writes on the terminal elsewhere than where it stands; the last two ranges turn text around."""
-_UNSEEN = re.compile(r"[\u061c\u200b\u200e\u200f\u2060-\u2064\ufeff\U000e0000-\U000e007f]")
-"""What takes no room: in a name or an address it hides that it is another one. Joiners (U+200C, U+200D)
-are left, for words of several scripts and many emoji are written with them."""
-_BREAK = re.compile(r"[\t\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def summary(run: RunSummary) -> RenderableType:
@@ -40,6 +31,14 @@ def summary(run: RunSummary) -> RenderableType:
             Text(
                 f"  see what it is: `tidemark plan {run.source}`; apply it all the same: "
                 f"`tidemark index {run.source} --approve`",
+                style="yellow",
+            )
+        )
+    if run.too_many:
+        parts.append(
+            Text(
+                f"  what is wrong with them: `tidemark quarantine {run.source}`; more may be allowed by "
+                "`guards: {quarantined_percent: …}`",
                 style="yellow",
             )
         )
@@ -65,10 +64,10 @@ def plan(source: str, planned: PlanSummary, items: Sequence[Mapping[str, Any]]) 
         Text(safe(f"  ! a person must approve: {breach.sentence()}"), style="yellow")
         for breach in planned.breaches
     ]
-    table = _table("action", "reason", "document", "detail")
+    table = table_of("action", "reason", "document", "detail")
     shown = [item for item in items if item["reason"] != "unchanged"]
     for item in shown[:ITEMS]:
-        _row(table, item["action"], item["reason"], item["uri"], item["detail"])
+        add_row(table, item["action"], item["reason"], item["uri"], item["detail"])
     if shown:
         parts.append(table)
     if len(shown) > ITEMS:
@@ -100,36 +99,26 @@ def _result(number: int, result: SearchResult) -> RenderableType:
     return Panel(Group(*parts), title=Text(safe(title)), title_align="left")
 
 
-def audit(source: str | None, findings: Mapping[str, int]) -> RenderableType:
-    wrong = {k: v for k, v in findings.items() if k not in ("checked", "repaired") and v}
-    what = source or "all sources"
-    if not wrong:
-        return Text(f"{what}: {findings['checked']} points checked, nothing to report.")
-    lines = [Text(f"{what}: {findings['checked']} points checked; {totals(wrong)}.", style="red")]
-    if findings["repaired"]:
-        lines.append(Text(f"{findings['repaired']} documents repaired.", style="green"))
-    else:
-        lines.append(Text("Heal it with --repair."))
-    return Group(*lines)
-
-
 def status(found: Mapping[str, Any]) -> RenderableType:
     index = found["index"]
     head = Text(
         f"Index {index['name']}: {index['points']} points, "
         f"generation {index['live_generation'] or '-'} is live."
     )
-    table = _table("source", "documents", "chunks", "quarantined", "doubted", "last run", "result")
+    table = table_of(
+        "source", "documents", "chunks", "quarantined", "doubted", "last run", "result"
+    )
     for row in found["sources"]:
         run = row["last_run"]
         name = row["source"] if row["declared"] else f"{row['source']} (not declared)"
         when = run["started_at"][:16].replace("T", " ") if run else "never"
         result = _run_result(run) if run else ""
-        _row(
+        add_row(
             table, name, row["documents"], row["chunks"], row["quarantined"], row["suspects"],
             when, result,
         )  # fmt: skip
     notes = [Text(safe(error), style="red") for error in found["errors"].values()]
+    notes += _audit_note(index["last_audit"])
     if index["waiting_for"]:
         names = ", ".join(index["waiting_for"])
         notes.append(
@@ -142,6 +131,19 @@ def status(found: Mapping[str, Any]) -> RenderableType:
     return Group(head, table, *notes)
 
 
+def _audit_note(audit: Mapping[str, Any] | None) -> list[Text]:
+    if audit is None:
+        return [Text("The index as a whole was never audited: `tidemark audit`.", style="dim")]
+    when = audit["audited_at"][:16].replace("T", " ")
+    wrong = {k: n for k, n in audit["findings"].items() if n and k != "checked"}
+    if not wrong:
+        return [Text(f"Last audited on {when} UTC: nothing to report.", style="dim")]
+    told = f"Last audited on {when} UTC: {totals(wrong)}."
+    if audit["repaired"]:
+        return [Text(f"{told} It was healed ({audit['repaired']} documents).", style="dim")]
+    return [Text(f"{told} Heal it: `tidemark audit --repair`.", style="red")]
+
+
 def _run_result(run: Mapping[str, Any]) -> str:
     if not run["summary"]:
         return str(run["status"])
@@ -150,43 +152,14 @@ def _run_result(run: Mapping[str, Any]) -> str:
     return f"{run['status']}: {totals(run['summary']['documents'])}"
 
 
-def explanations(uri: str, found: Sequence[Explanation]) -> RenderableType:
-    if not found:
-        return Text(
-            f"Nothing is known of {safe(uri)}: no crawl has seen it. `tidemark plan SOURCE` shows what a "
-            "crawl finds."
-        )
-    return Group(*(_explanation(e) for e in found))
-
-
-def _explanation(found: Explanation) -> RenderableType:
-    known = found.document or found.tombstone
-    title = f"{known.source}: {known.uri}" if known else found.events[0].uri
-    table = _table("run", "action", "reason", "added", "kept", "removed", "detail")
-    for event in found.events:
-        _row(
-            table, event.run_id, event.action, event.reason, event.chunks_added,
-            event.chunks_kept, event.chunks_removed, event.detail,
-        )  # fmt: skip
-    lines = [Text(safe(found.sentence()))]
-    others = [a for a in found.aliases if a.uri != found.asked]
-    lines += [
-        Text(safe(f"  also at {alias.uri} ({alias.kind.value})"), style="dim")
-        for alias in others[:ALIASES]
-    ]
-    if len(others) > ALIASES:
-        lines.append(Text(f"  … and {len(others) - ALIASES} more; --json lists all", style="dim"))
-    return Panel(Group(*lines, table), title=Text(safe(title)), title_align="left")
-
-
 def chunks(document: Mapping[str, Any]) -> RenderableType:
     about = document["document"]
     if about["error"]:
         return Text(safe(f"{about['uri']}: {about['error']}"), style="red")
-    table = _table("#", "tokens", "page", "headings", "text")
+    table = table_of("#", "tokens", "page", "headings", "text")
     for chunk in document["chunks"]:
         text = " ".join(chunk["text"].split())
-        _row(
+        add_row(
             table, chunk["chunk_index"], chunk["token_count"], chunk["page_number"] or "",
             " › ".join(chunk["heading_path"]), text[:160] + ("…" if len(text) > 160 else ""),
         )  # fmt: skip
@@ -196,32 +169,25 @@ def chunks(document: Mapping[str, Any]) -> RenderableType:
 
 
 def sources(rows: Sequence[Mapping[str, Any]], errors: Mapping[str, str]) -> RenderableType:
-    table = _table("source", "kind", "schedule", "profile", "")
+    table = table_of("source", "kind", "schedule", "profile", "")
     for row in rows:
-        _row(
+        add_row(
             table, row["name"], row["kind"], row["schedule"], row["profile"],
             "" if row["enabled"] else "disabled",
         )  # fmt: skip
     return Group(table, *(Text(safe(error), style="red") for error in errors.values()))
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
+def retried(run: RunSummary, left: Sequence[Mapping[str, Any]]) -> RenderableType:
+    lines = [Text(safe(run.sentence()))]
+    lines += [
+        Text(
+            safe(f"  ! still fails, {row['stage']}: {row['message']} {row['cure']}"), style="yellow"
+        )
+        for row in left
+    ]
+    return Group(*lines)
 
 
-def _row(table: Table, *cells: object) -> None:
-    # What comes from documents must not be read as markup.
-    table.add_row(*(Text(safe(str(cell))) for cell in cells))
-
-
-def safe(text: str) -> str:
-    """One line, without the characters by which a document could write or forge other ones."""
-    return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", safe_lines(_BREAK.sub(" ", text)))
-
-
-def safe_lines(text: str) -> str:
-    """A text of several lines, without the control characters that a document could use on a terminal."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+def nothing_to_retry() -> RenderableType:
+    return Text("Nothing is in quarantine that could be tried again.")

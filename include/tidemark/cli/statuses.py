@@ -24,9 +24,23 @@ def read_status(shop: Workshop, source: str | None) -> dict[str, Any]:
                 for g in ledger.generations(shop.settings.index_name)
             ],
             "waiting_for": _waiting_for(shop, live),
+            "last_audit": _last_audit(shop),
         },
         "sources": [_source(shop, name) for name in names],
         "errors": {name: str(error) for name, error in shop.declarations.broken.items()},
+    }
+
+
+def _last_audit(shop: Workshop) -> dict[str, Any] | None:
+    """The last audit of all sources, None when there was none."""
+    whole = (audit for audit in shop.ledger.audits(limit=100) if audit.source is None)
+    found = next(whole, None)
+    if found is None:
+        return None
+    return {
+        "audited_at": found.audited_at.isoformat(),
+        "findings": found.findings,
+        "repaired": found.repaired,
     }
 
 

@@ -20,6 +20,10 @@ class TransientError(TidemarkError):
     """May pass by itself (network, a store that is away): worth a retry, never evidence of anything."""
 
 
+class LockLostError(TransientError):
+    """A lock was lost while its holder worked: another may have worked at the same time."""
+
+
 class PermanentError(TidemarkError):
     """Will fail again the same way: a document's own fault, or a configuration that must be changed."""
 
@@ -27,12 +31,16 @@ class PermanentError(TidemarkError):
 class DocumentError(PermanentError):
     """One document cannot be processed; it is quarantined and nothing else stops.
 
-    ``stage`` is the stage that failed ("fetch", "partition", "chunk", "embed").
+    ``stage`` is the stage that failed ("size", "fetch", "partition", "chunk", "embed", "index").
     """
 
     def __init__(self, stage: str, message: str, cure: str = "") -> None:
         super().__init__(message, cure)
         self.stage = stage
+
+
+class RefusedError(PermanentError):
+    """A store or a model refused this very value (too large, malformed); others may pass."""
 
 
 class ConfigurationError(PermanentError):

@@ -34,6 +34,8 @@ class Guards:
 
     *_percent: of the documents that are live; 100 never asks.
     *_documents: a number of documents, whatever share they are; None for no such limit.
+    quarantined_percent, quarantined_documents: how many documents may be in quarantine before a run that
+        left them there counts as failed. Nothing is asked about them: what was live stays live.
     at_least: below so many documents no percentage asks (half of a source of four is two), except when
         nearly all of a source would go.
     """
@@ -44,6 +46,8 @@ class Guards:
     changed_documents: int | None = None
     shrunk_documents: int | None = None
     gone_documents: int | None = None
+    quarantined_percent: float = 20.0
+    quarantined_documents: int | None = None
     at_least: int = 5
 
     def limits(self, sort: Sort) -> tuple[float, int | None]:
@@ -110,6 +114,20 @@ class Census:
             if limit:
                 found.append(Breach(sort, count, live, limit, tuple(self.uris[sort])))
         return tuple(found)
+
+
+def too_many_quarantined(count: int, documents: int, guards: Guards) -> str:
+    """Why so many of a source's documents in quarantine are too many, "" when they are not."""
+    limit = guards.quarantined_documents
+    if limit is not None and count > limit:
+        return f"{count} documents are in quarantine, more than {limit}."
+    share = 100 * count / documents if documents else 0.0
+    if count < guards.at_least or share <= guards.quarantined_percent:
+        return ""
+    return (
+        f"{count} of {documents} documents ({share:.0f} %) are in quarantine, more than "
+        f"{guards.quarantined_percent:g} %."
+    )
 
 
 def _limit_passed(count: int, live: int, guards: Guards, sort: Sort) -> str:

@@ -71,7 +71,9 @@ class Outcome(StrEnum):
     FAILED = "failed"
     """An outage or a refusal: evidence of nothing; the live version stays."""
     EXCLUDED = "excluded"
-    """Present but not wanted (robots.txt, noindex, a pattern, too large): never indexed."""
+    """Present but not wanted (robots.txt, noindex, a pattern): never indexed."""
+    TOO_LARGE = "too_large"
+    """Wanted and larger than is fetched: a fault of its own; its last good version stays."""
     MOVED = "moved"
     """It is now, for good, at ``target``, which is in the same listing: the document moves there."""
     ALIAS = "alias"
@@ -321,12 +323,14 @@ class Fingerprints:
     chunk: str
     embed: str
 
-    @property
-    def combined(self) -> str:
-        """Of everything done with a document's bytes."""
-        return fingerprint(
-            "all", {"partition": self.partition, "chunk": self.chunk, "embed": self.embed}
-        )
+    def up_to(self, stage: str) -> str:
+        """Of what was done with a document's bytes when it failed in a stage ("partition", "chunk", …)."""
+        parts = {"partition": self.partition}
+        if stage != "partition":
+            parts["chunk"] = self.chunk
+        if stage not in ("partition", "chunk"):
+            parts["embed"] = self.embed
+        return fingerprint("up_to", parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,8 +440,9 @@ class PointWrite:
 
 @dataclass(frozen=True, slots=True)
 class StoredPoint:
-    """A point as the index returns it; ``score`` is there when it answers a query."""
+    """A point as the index returns it: ``score`` when it answers a query, ``dense`` when asked for."""
 
     point_id: UUID
     payload: dict[str, Canonical]
     score: float = 0.0
+    dense: tuple[float, ...] | None = None

@@ -18,7 +18,7 @@
     bytes          everything equal                                keep      unchanged
     bytes          no row, the same bytes stood at a URI now gone  add       moved
     bytes          no row, another document has the same text      skip      duplicate (a) (c)
-    bytes          not to be believed, no row                      skip      its Suspicion (a)
+    bytes          not to be believed, no row                      skip      its Suspicion (d)
     bytes          not to be believed, a row                       keep      its Suspicion (b)
     moved, alias   a row; what it leads to is listed               remove    moved, alias (c)
     moved, alias   no row; what it leads to is listed              skip      moved, alias (a) (c)
@@ -27,8 +27,11 @@
     gone           no row                                          skip      gone (a)
     excluded       a row                                           remove    excluded
     excluded       no row                                          skip      excluded (a)
+    too large      not so the last time                            quarantine  failed (b)
+    too large      as the last time                                keep      quarantined (b)
+    anything       taken down by order                             skip      taken_down (a)
     failed         a row, never lost                               keep      unreachable (b)
-    failed         no row                                          skip      unreachable (a)
+    failed         no row                                          skip      unreachable (d)
     absent         listing incomplete                              keep      unlisted (b)
     absent         complete and authoritative                      remove    gone, moved (c)
     absent         complete, not reached for too many runs         remove    gone
@@ -42,16 +45,29 @@
 
 (c) remembered as another address of the document it leads to.
 
+(d) left as it is also when a write of it was cut short, or when the ledger has lost its row: an outage is
+    no evidence. It is decided once it is seen again.
+
 A page that shrank is believed once it is met so, with the same text, in ``gone_after`` runs after the first.
 
 "bytes" are those just fetched or, where the source answered "not modified", those fetched last time.
 Whether cleaned content really changed is known only after partitioning: an update may end at that gate.
 """
 
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from uuid import UUID
 
+from tidemark.domain.decision import (
+    ELSEWHERE,
+    SUSPECTED,
+    WORK,
+    Action,
+    Decision,
+    Reason,
+    Surroundings,
+    Target,
+)
+from tidemark.domain.hashing import digest_text
 from tidemark.domain.inspection import Suspicion
 from tidemark.domain.model import Fingerprints, Observation, Outcome
 from tidemark.domain.records import DocumentRecord, DocumentStatus, Tombstone
@@ -61,131 +77,23 @@ SHRUNK_BELOW = 0.4
 SHRUNK_FROM = 400
 """Characters. Of a shorter page a small edit is a large share."""
 
-
-class Action(StrEnum):
-    ADD = "add"
-    UPDATE = "update"
-    METADATA = "metadata"
-    """Only what surrounds the chunks changed (title, address): payloads, no vectors."""
-    RESTORE = "restore"
-    KEEP = "keep"
-    MISS = "miss"
-    """Not reached by this complete crawl; it stays until it was missed often enough."""
-    REMOVE = "remove"
-    SKIP = "skip"
-    """Observed, not indexed before and not to be indexed now."""
-    QUARANTINE = "quarantine"
-    """Failed by its own fault in this run."""
-
-
-class Reason(StrEnum):
-    NEW = "new"
-    CONTENT = "content"
-    METADATA = "metadata"
-    CONFIG = "config"
-    MODEL = "model"
-    PARSER = "parser"
-    REPAIR = "repair"
-    FORCED = "forced"
-    RESTORED = "restored"
-    UNCHANGED = "unchanged"
-    FURNITURE = "furniture"
-    """The bytes changed, the content under the furniture did not."""
-    GONE = "gone"
-    EXCLUDED = "excluded"
-    MISSING = "missing"
-    UNREACHABLE = "unreachable"
-    UNLISTED = "unlisted"
-    """Not reached, but the listing is incomplete, so that means nothing."""
-    QUARANTINED = "quarantined"
-    FAILED = "failed"
-    LIMIT = "limit"
-    """Left for a later run because this one was limited."""
-    SUPERSEDED = "superseded"
-    """A later run has already indexed a version fetched after this one."""
-    MOVED = "moved"
-    """The same document at another address; its vectors go with it."""
-    ALIAS = "alias"
-    """Another address of a document that is kept once."""
-    DUPLICATE = "duplicate"
-    """A page with the same text as a document that is kept once."""
-    SOFT_404 = "soft_404"
-    LOGIN_WALL = "login_wall"
-    CONSENT_WALL = "consent_wall"
-    PARKED = "parked"
-    NEEDS_JAVASCRIPT = "needs_javascript"
-    SHRUNK = "shrunk"
-    REPEATED_TEXT = "repeated_text"
-
-
-SUSPECTED = frozenset(Reason(suspicion.value) for suspicion in Suspicion)
-"""Reasons for which a version is not believed."""
-ELSEWHERE = frozenset({Reason.MOVED, Reason.ALIAS, Reason.DUPLICATE})
-"""Reasons for which an address has no document of its own."""
-
-
-WORK = frozenset({Action.ADD, Action.UPDATE, Action.RESTORE})
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a healthy document looks like now: the fingerprints, and the generation it belongs to.
-
-    accept: URIs whose newer version is to be believed; "*" for all.
-    judge: doubt what is suspected; without, every version is believed.
-    believe_shrunk: a page that lost most of its text is believed, for a person is asked about all of them.
-    """
-
-    fingerprints: Fingerprints
-    generation: int
-    gone_after: int
-    force: bool = False
-    accept: frozenset[str] = frozenset()
-    judge: bool = True
-    believe_shrunk: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the rest of a listing says of one of its items.
-
-    duplicate_of: the URI of the document that has the same text.
-    repeated: how many documents have changed to this item's text, when they are suspiciously many, else 0.
-    origin: the document, or the removed one, that had exactly these bytes; ``moved_from`` its URI when it is
-        going.
-    target_here: what a MOVED or ALIAS item leads to is listed, with content.
-    """
-
-    duplicate_of: str = ""
-    repeated: int = 0
-    origin: UUID | None = None
-    moved_from: str = ""
-    target_here: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What to do with one document, and why.
-
-    raw_hash: of the bytes to process.
-    snapshot: they are those of the live version; what is known of newer bytes stays as it is.
-    origin: a document whose vectors serve for equal texts of this one.
-    target: of an address without a document of its own, the URI of the document it leads to.
-    """
-
-    document_id: UUID
-    uri: str
-    action: Action
-    reason: Reason
-    raw_hash: str | None = None
-    detail: str = ""
-    snapshot: bool = False
-    origin: UUID | None = None
-    target: str = ""
-
-    @property
-    def is_work(self) -> bool:
-        return self.action in WORK
+__all__ = [
+    "ELSEWHERE",
+    "SUSPECTED",
+    "WORK",
+    "Action",
+    "Decision",
+    "Reason",
+    "Surroundings",
+    "Target",
+    "decide",
+    "decide_absent",
+    "failed_the_same_way",
+    "is_shrunk",
+    "oversize_mark",
+    "restore_snapshot",
+    "suspicion_of",
+]
 
 
 def decide(
@@ -204,21 +112,26 @@ def decide(
     )
     # Where there is no row a write may have been cut short all the same: its points must go.
     without = Action.REMOVE if record or in_flight else Action.SKIP
+    if tombstone is not None and tombstone.taken_down:
+        return replace(decision, action=without, reason=Reason.TAKEN_DOWN)
     if observed.outcome in _REMOVALS:
         return replace(decision, action=without, reason=_REMOVALS[observed.outcome])
     if observed.outcome in _LEADING and around.target_here:
         reason = _LEADING[observed.outcome]
         return replace(decision, action=without, reason=reason, target=observed.target)
+    if observed.outcome is Outcome.TOO_LARGE:
+        restored = restore_snapshot(record, target, in_flight=in_flight) if record else None
+        return restored or _too_large(decision, observed, record, in_flight=in_flight)
     if observed.outcome not in _WITH_BYTES:
         if record is None:
-            return replace(decision, action=without, reason=Reason.UNREACHABLE)
+            return replace(decision, action=Action.SKIP, reason=Reason.UNREACHABLE)
         kept = replace(decision, reason=Reason.UNREACHABLE)
         return restore_snapshot(record, target, in_flight=in_flight) or kept
     doubt = suspicion_of(observed, record, target, around)
     if doubt is not None:
         doubted = replace(decision, reason=doubt[0], detail=doubt[1])
         if record is None:
-            return replace(doubted, action=without)
+            return replace(doubted, action=Action.SKIP)
         return restore_snapshot(record, target, in_flight=in_flight) or doubted
     if record is None:
         return _new(replace(decision, action=without), observed, tombstone, around)
@@ -270,6 +183,26 @@ def _known(
         return decision
     action = Action.ADD if reason is Reason.NEW else Action.UPDATE
     return replace(decision, action=action, reason=reason, raw_hash=raw_hash)
+
+
+def _too_large(
+    decision: Decision,
+    observed: Observation,
+    record: DocumentRecord | None,
+    *,
+    in_flight: bool,
+) -> Decision:
+    """Quarantined as any document that fails, without bytes that could be tried again."""
+    failure = record.failure if record else None
+    # One without a live version whose write was cut short: what there is of it goes.
+    if not in_flight and failure is not None and failure.raw_hash == oversize_mark(observed.detail):
+        return replace(decision, reason=Reason.QUARANTINED)
+    return replace(decision, action=Action.QUARANTINE, reason=Reason.FAILED)
+
+
+def oversize_mark(detail: str) -> str:
+    """In place of the hash of bytes that were not fetched: another size is another version."""
+    return digest_text(f"too large: {detail}")
 
 
 def suspicion_of(
@@ -385,7 +318,7 @@ def failed_the_same_way(
         and record.failure is not None
         and record.failure.stage != "fetch"
         and record.failure.raw_hash == raw_hash
-        and record.failure.fingerprint == fingerprints.combined
+        and record.failure.fingerprint == fingerprints.up_to(record.failure.stage)
     )
 
 
@@ -416,6 +349,7 @@ def decide_absent(
     authoritative: bool,
     target: Target,
     moved_to: str = "",
+    in_flight: bool = False,
 ) -> Decision:
     """Decide what a remembered document needs that the listing does not name.
 
@@ -424,7 +358,7 @@ def decide_absent(
     if complete and (authoritative or record.missing_runs + 1 >= target.gone_after):
         reason = Reason.MOVED if moved_to else Reason.GONE
         return Decision(record.document_id, record.uri, Action.REMOVE, reason, target=moved_to)
-    restored = restore_snapshot(record, target)
+    restored = restore_snapshot(record, target, in_flight=in_flight)
     if restored is not None:
         return restored
     if not complete:

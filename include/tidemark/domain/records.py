@@ -18,7 +18,9 @@ class DocumentStatus(StrEnum):
 class Failure:
     """Why a document is quarantined.
 
-    raw_hash, fingerprint: what was tried; it is tried again when either changes.
+    stage: "size", "fetch", "partition", "chunk", "embed" or "index".
+    raw_hash, fingerprint: what was tried, and the fingerprint of the stages up to the one that failed
+        (``Fingerprints.up_to``); it is tried again when either changes.
     media_type, charset: of the bytes that were tried; the document's own are of its live version.
     """
 
@@ -64,6 +66,8 @@ class DocumentRecord:
         not inspected.
     modified_at, link: of the live version (``RawDocument``).
     suspect: the newer version that is not believed, None when there is none.
+    checksum: of its points and sections as they were written (``domain.checksums``); None when the vectors
+        of some are not known.
     """
 
     document_id: UUID
@@ -96,11 +100,44 @@ class DocumentRecord:
     modified_at: datetime | None = None
     link: str = ""
     suspect: Suspect | None = None
+    checksum: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRecord:
+    """What was live of a document from ``indexed_at`` on, and why it came to be.
+
+    A document has one for each run that wrote it anew, whether its bytes had changed or the way they are cut;
+    they are kept for as long as their snapshots are.
+    """
+
+    document_id: UUID
+    run_id: str
+    source: str
+    uri: str
+    title: str
+    action: str
+    reason: str
+    detail: str
+    raw_hash: str
+    content_hash: str | None
+    media_type: str
+    charset: str | None
+    fingerprints: Fingerprints
+    generation: int | None
+    sections: int
+    chunks: int
+    fetched_at: datetime
+    modified_at: datetime | None
+    indexed_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkRecord:
-    """What the ledger knows of one point: enough to diff and to audit without reading the index."""
+    """What the ledger knows of one point: enough to diff and to audit without reading the index.
+
+    vector_hash: of its dense vector (``domain.checksums``), None when it is not known.
+    """
 
     point_id: UUID
     section_id: UUID
@@ -108,6 +145,7 @@ class ChunkRecord:
     embed_hash: str
     payload_hash: str
     token_count: int
+    vector_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +216,10 @@ class SourceState:
     furniture_pages: int = 0
 
 
+TAKEN_DOWN = "taken_down"
+"""The reason of a removal by order (``plan.Reason.TAKEN_DOWN``)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tombstone:
     """The record of a removed document.
@@ -194,6 +236,11 @@ class Tombstone:
     reason: str
     run_id: str
     expired: bool = False
+
+    @property
+    def taken_down(self) -> bool:
+        """Was it removed by order, so that it is kept out?"""
+        return self.reason == TAKEN_DOWN
 
 
 class RunStatus(StrEnum):
@@ -254,3 +301,16 @@ class GenerationRecord:
     dimension: int
     status: GenerationStatus
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """One audit, of a source or (None) of the whole index.
+
+    findings: counts by kind, the differences and what was checked. repaired: documents healed.
+    """
+
+    source: str | None
+    audited_at: datetime
+    findings: dict[str, int]
+    repaired: int

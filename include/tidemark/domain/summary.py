@@ -43,6 +43,9 @@ class RunSummary:
     findings: the audit's, by kind; empty when clean.
     attention: URIs with what is wrong with them, the first few.
     guards: the guards that were passed, in words.
+    reconciled: documents that differed between ledger and index (a store was restored, or lost something).
+    quarantined: documents in quarantine when the run ended, ``too_many`` what is said of them when they are
+        too many.
     held: it was planned and not applied, because a person must approve it first.
     """
 
@@ -61,6 +64,9 @@ class RunSummary:
     dry_run: bool = False
     guards: tuple[str, ...] = ()
     held: bool = False
+    reconciled: int = 0
+    quarantined: int = 0
+    too_many: str = ""
 
     @property
     def changed(self) -> bool:
@@ -86,10 +92,25 @@ class RunSummary:
             "dry_run": self.dry_run,
             "guards": list(self.guards),
             "held": self.held,
+            "reconciled": self.reconciled,
+            "quarantined": self.quarantined,
+            "too_many": self.too_many,
         }
 
     def sentence(self) -> str:
         """One line for a log or a note."""
+        healed = ""
+        if self.reconciled:
+            healed = (
+                f" {self.reconciled} documents differed between ledger and index, as after a backup was "
+                "restored; they were looked at anew."
+            )
+        waiting = ""
+        if self.quarantined and not self.held and not self.dry_run:
+            waiting = f" Warning: {self.quarantined} in quarantine (`tidemark quarantine`)."
+        return f"{self._done()}{healed}{self.too_many and ' ' + self.too_many}{waiting}"
+
+    def _done(self) -> str:
         if self.held:
             return f"{self.source}: not applied. {' '.join(self.guards)}"
         if self.status == "failed" and not self.documents:

@@ -134,10 +134,10 @@ def job_and_tools(shop: Workshop, run: RunContext) -> tuple[Job, Tools]:
     )
     tools = shop.tools(declared, LogProgress(run.source))
     if run.interval is not None:
-        from tidemark.stages.backfill import LedgerSource
+        from tidemark.stages.backfill import LedgerSource, fetched_within
 
-        start, end = run.interval
-        source = LedgerSource(tools.ledger, run.source, start, end, tools.source.fingerprint)
+        wanted = fetched_within(*run.interval)
+        source = LedgerSource(tools.ledger, run.source, wanted, tools.source.fingerprint)
         tools = replace(tools, source=source)
         job = replace(job, learn=False)
     return job, tools

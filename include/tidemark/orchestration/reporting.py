@@ -1,5 +1,6 @@
 """From what the tasks of a DAG run left behind to the run's summary."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,9 +13,12 @@ from tidemark.orchestration.notes import note_run
 from tidemark.stages.crawl import CrawlSummary
 from tidemark.stages.plan import PlanSummary
 from tidemark.stages.process import BatchSummary
-from tidemark.stages.report import finish, held, planned_only, summarise
+from tidemark.stages.report import finish, held, planned_only, summarise, with_quarantine
 from tidemark.stages.site import remember_state
 from tidemark.stages.sweep import SweepSummary
+
+MAPPED = re.compile(r"_\d+$")
+"""What Airflow puts after the name of a mapped task."""
 
 
 def report_run(source: str, context: Mapping[str, Any]) -> RunSummary:
@@ -24,7 +28,7 @@ def report_run(source: str, context: Mapping[str, Any]) -> RunSummary:
     ti = context["ti"]
     crawled = _pull(ti, "crawl", None)
     planned = _pull(ti, "plan", "summary")
-    failed = _failed_tasks(ti, run)
+    failed = failed_tasks(ti, run)
     if crawled is None or planned is None:
         summary = RunSummary(source, run.run_id, RunStatus.FAILED.value, complete=False)
     else:
@@ -44,13 +48,14 @@ def report_run(source: str, context: Mapping[str, Any]) -> RunSummary:
                 SweepSummary(**swept) if swept else SweepSummary(),
                 None,
             )
+            summary = with_quarantine(job, tools.ledger, summary)
     if not failed and not run.dry_run and run.interval is None and crawled is not None:
         remember_state(job, tools, crawled["state"])
     if failed and not summary.held:
         summary = replace(
             summary,
             status=RunStatus.FAILED.value,
-            problem=f"{', '.join(failed)} failed; see its log. {summary.problem}".strip(),
+            problem=f"{', '.join(sorted(failed))} failed; see its log. {summary.problem}".strip(),
         )
     finish(job, tools, summary)
     text = summary.sentence() if not run.note else f"{run.note}\n\n{summary.sentence()}"
@@ -70,6 +75,7 @@ def _plan(planned: dict[str, Any]) -> PlanSummary:
         problem=planned["problem"],
         seconds=planned["seconds"],
         breaches=tuple(breach_of(found) for found in planned["guards"]),
+        reconciled=planned["reconciled"],
     )
 
 
@@ -80,11 +86,11 @@ def _batches(ti: Any) -> Iterable[BatchSummary]:
             yield BatchSummary(**{**done, "chunks": ChunkCounts(**done["chunks"])})
 
 
-def _failed_tasks(ti: Any, run: RunContext) -> list[str]:
-    """Names of the tasks of this run that failed by themselves, earliest first."""
+def failed_tasks(ti: Any, run: RunContext) -> set[str]:
+    """Names of the tasks of this run that failed by themselves; a mapped one by its name alone."""
     states = ti.get_task_states(dag_id=run.dag_id, run_ids=[run.airflow_run_id])
-    return [
-        name
+    return {
+        MAPPED.sub("", name)
         for name, state in states.get(run.airflow_run_id, {}).items()
         if state == "failed" and not name.startswith("report")
-    ]
+    }

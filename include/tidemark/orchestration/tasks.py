@@ -53,6 +53,7 @@ def plan(source: str) -> list[str]:
     from tidemark.stages.generation import ensure_generation, planned_generation
     from tidemark.stages.job import embed_fingerprint, target
     from tidemark.stages.plan import make_plan
+    from tidemark.stages.reconcile import advance, reconcile
     from tidemark.stages.report import totals
 
     with _final_errors():
@@ -74,15 +75,26 @@ def plan(source: str) -> list[str]:
                 tools.lexical,
                 tools.clock,
             )
+        reconciled = 0 if run.dry_run else reconcile(job, tools, generation)
         planned = make_plan(job, tools, target(job, tools, generation))
+        if planned.writes and not run.dry_run:
+            advance(tools.ledger, tools.index, source, generation, job.run_id)
     log.info(
         "Plan for %s: %s (reasons: %s)", source, totals(planned.actions), totals(planned.reasons)
     )
     log.info("Ahead: about %d chunks, %.0f s", planned.estimate.chunks, planned.estimate.seconds)
+    if reconciled:
+        log.warning(
+            "%d documents differ between ledger and index, as after a backup was restored. They are looked "
+            "at anew: what is missing is written, what nobody knows is removed.",
+            reconciled,
+        )
     for breach in planned.breaches:
         log.warning("%s", breach.sentence())
     ti = get_current_context()["ti"]
-    ti.xcom_push("summary", {**planned.as_dict(), "seconds": planned.seconds})
+    ti.xcom_push(
+        "summary", {**planned.as_dict(), "reconciled": reconciled, "seconds": planned.seconds}
+    )
     ti.xcom_push("generation", generation)
     return [] if run.dry_run else list(planned.batches)
 
@@ -105,8 +117,9 @@ def process(source: str, batch: str) -> dict[str, Any]:
     context["batch_name"] = batch.rsplit("/", 1)[-1].removesuffix(".jsonl")  # type: ignore[typeddict-unknown-key]
     with _final_errors():
         run = current_run(source)
-        job, tools = job_and_site_tools(workshop(), run)
-        with tools.ledger.lock(source, shared=True):
+        shop = workshop()
+        job, tools = job_and_site_tools(shop, run)
+        with tools.ledger.lock(source, run_id=run.run_id, wait_seconds=shop.settings.lock_timeout):
             done = process_batch(job, tools, target(job, tools, _generation()), batch)
     sentence = batch_sentence(done)
     log.info("%s", sentence)
@@ -115,18 +128,28 @@ def process(source: str, batch: str) -> dict[str, Any]:
     return asdict(done)
 
 
-@task(trigger_rule="none_failed")
+@task(trigger_rule="all_done")
 def sweep(source: str) -> dict[str, Any]:
-    """Remove documents that are gone, with their points and sections; note those seen and missed."""
+    """Remove documents that are gone, with their points and sections; note those seen and missed.
+
+    Also when a batch failed: what that was about waits for the next run, the rest need not.
+    """
     from tidemark.orchestration.context import current_run, job_and_site_tools, workshop
+    from tidemark.orchestration.reporting import failed_tasks
     from tidemark.stages import sweep as stage
 
     with _final_errors():
         run = current_run(source)
         if run.dry_run:
             raise AirflowSkipException("A dry run changes nothing.")
-        job, tools = job_and_site_tools(workshop(), run)
-        with tools.ledger.lock(source, shared=True):
+        before = failed_tasks(get_current_context()["ti"], run)
+        if before - {"process"}:
+            raise AirflowSkipException(
+                f"There is no plan to carry out: {', '.join(sorted(before))} failed."
+            )
+        shop = workshop()
+        job, tools = job_and_site_tools(shop, run)
+        with tools.ledger.lock(source, run_id=run.run_id, wait_seconds=shop.settings.lock_timeout):
             swept = stage.sweep(job, tools, _generation())
     log.info("Swept %s: %s, %d points removed", source, swept.documents, swept.removed_chunks)
     return asdict(swept)

@@ -1,31 +1,31 @@
-"""Audit: is the index what the ledger says? Both ways, streaming, and repaired on demand."""
+"""Audit: is the index what the ledger says? Both ways, streaming, and repaired on demand.
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+One pass over the index adds up a checksum per document; one pass over the ledger's documents compares them.
+Only what differs is compared piece by piece (``stages.auditing``). This module is what a run needs of it.
+"""
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from tidemark.domain.hashing import digest_of
-from tidemark.domain.model import StoredPoint
 from tidemark.domain.plan import Action, Decision, Reason, Target
 from tidemark.domain.records import DocumentRecord
 from tidemark.ports import Ledger, VectorIndex
+from tidemark.stages.auditing.compare import PAGE, compare_all, compare_some, pages
+from tidemark.stages.auditing.drift import Drift, Kind
+from tidemark.stages.auditing.scope import scope_of
 from tidemark.stages.codec import Planned
 from tidemark.stages.job import Job, Tools
 from tidemark.stages.payloads import read_indexed
 from tidemark.stages.process import BatchSummary, process
 
-PAGE = 100
-
 
 @dataclass(frozen=True, slots=True)
 class AuditFindings:
-    """checked: points compared. The rest count what is wrong; ``documents`` are the ids to repair.
+    """checked: points compared. The rest count what is wrong, as ``Kind`` names it.
 
-    missing_points, missing_sections: in the ledger, not in the index.
-    extra_points, extra_sections: in the index, not in the ledger.
-    stale_payload: in both, with another payload than the ledger's.
+    documents: the ids of those to repair. orphans: of those that should have nothing in the index.
     """
 
     checked: int = 0
@@ -36,7 +36,8 @@ class AuditFindings:
     extra_sections: int = 0
     documents: frozenset[UUID] = field(default_factory=frozenset)
     orphans: frozenset[UUID] = field(default_factory=frozenset)
-    repaired: int = 0
+    wrong_vectors: int = 0
+    wrong_model: int = 0
 
     @property
     def clean(self) -> bool:
@@ -44,12 +45,23 @@ class AuditFindings:
 
     def counts(self) -> dict[str, int]:
         return {
-            "missing_points": self.missing_points,
-            "extra_points": self.extra_points,
-            "stale_payload": self.stale_payload,
-            "missing_sections": self.missing_sections,
-            "extra_sections": self.extra_sections,
+            Kind.MISSING_POINTS.value: self.missing_points,
+            Kind.EXTRA_POINTS.value: self.extra_points,
+            Kind.STALE_PAYLOAD.value: self.stale_payload,
+            Kind.MISSING_SECTIONS.value: self.missing_sections,
+            Kind.EXTRA_SECTIONS.value: self.extra_sections,
+            Kind.WRONG_VECTORS.value: self.wrong_vectors,
+            Kind.WRONG_MODEL.value: self.wrong_model,
         }
+
+    def __add__(self, other: "AuditFindings") -> "AuditFindings":
+        summed = {kind: n + other.counts()[kind] for kind, n in self.counts().items()}
+        return AuditFindings(
+            checked=self.checked + other.checked,
+            documents=self.documents | other.documents,
+            orphans=self.orphans | other.orphans,
+            **summed,
+        )
 
 
 def audit(
@@ -58,133 +70,69 @@ def audit(
     generation: int,
     source: str | None = None,
     documents: Iterable[UUID] | None = None,
+    undecided: AbstractSet[UUID] = frozenset(),
 ) -> AuditFindings:
-    """Compare the ledger with the index, for all documents of a source, or for those given."""
-    counts: Counter[str] = Counter()
-    broken: set[UUID] = set()
-    orphans: set[UUID] = set()
-    with index.session():
-        for page in _pages(_records(ledger, source, documents)):
-            _compare(ledger, index, generation, page, counts, broken)
+    """Compare the ledger with a generation, for all documents of a source, or for those given.
+
+    ``undecided``: those that are left out (see the function of that name).
+
+    Takes the locks of documents that seem to differ, for as long as each is looked at: not to be called
+    with the index held open, or another process may wait for both the other way round.
+    """
+    scope = replace(scope_of(ledger, index, [generation]), undecided=frozenset(undecided))
+    with Drift() as drift:
         if documents is None:
-            _find_orphans(ledger, index, generation, source, counts, orphans)
-    return AuditFindings(
-        checked=counts["checked"],
-        missing_points=counts["missing_points"],
-        extra_points=counts["extra_points"],
-        stale_payload=counts["stale_payload"],
-        missing_sections=counts["missing_sections"],
-        extra_sections=counts["extra_sections"],
-        documents=frozenset(broken),
-        orphans=frozenset(orphans),
-    )
+            seen = compare_all(scope, source, drift)
+        else:
+            seen = compare_some(scope, documents, drift)
+        counts = drift.counts()
+        return AuditFindings(
+            checked=seen.checked,
+            missing_points=counts[Kind.MISSING_POINTS],
+            extra_points=counts[Kind.EXTRA_POINTS],
+            stale_payload=counts[Kind.STALE_PAYLOAD],
+            missing_sections=counts[Kind.MISSING_SECTIONS],
+            extra_sections=counts[Kind.EXTRA_SECTIONS],
+            documents=frozenset(named.document_id for named in drift.documents()),
+            orphans=frozenset(named.document_id for named in drift.orphans()),
+            wrong_vectors=counts[Kind.WRONG_VECTORS],
+            wrong_model=counts[Kind.WRONG_MODEL],
+        )
+
+
+def undecided(ledger: Ledger, source: str) -> set[UUID]:
+    """Documents whose write was cut short, or that the ledger has lost, and that no run could reach since.
+
+    The index may hold something of them. Whether that is to stay cannot be told before they are seen again.
+    """
+    begun = ledger.in_flight(source)
+    live = {r.document_id for r in _records(ledger, begun) if r.raw_hash is not None}
+    return begun.keys() - live
 
 
 def counts_agree(ledger: Ledger, index: VectorIndex, generation: int, source: str) -> bool:
-    """The cheap check of every run: as many points and sections of the source as the ledger has."""
+    """The cheap check of every run: as many points and sections of the source as the ledger has.
+
+    Documents whose write was cut short are not counted on either side.
+    """
+    begun = ledger.in_flight(source)
+    known = [r for r in _records(ledger, begun) if r.generation == generation]
+    points = ledger.count_chunks(source, generation) - sum(r.chunks for r in known)
+    sections = ledger.count_sections(source, generation) - sum(r.sections for r in known)
     where: dict[str, str | list[str]] = {"source": source}
     with index.session():
-        return index.count_points(generation, where) == ledger.count_chunks(
-            source, generation
-        ) and index.count_sections(generation, where) == ledger.count_sections(source, generation)
+        found_points = index.count_points(generation, where)
+        found_sections = index.count_sections(generation, where)
+        for page in pages(iter(begun), PAGE):
+            these: dict[str, str | list[str]] = {**where, "document_id": [str(key) for key in page]}
+            found_points -= index.count_points(generation, these)
+            found_sections -= index.count_sections(generation, these)
+    return (found_points, found_sections) == (points, sections)
 
 
-def _records(
-    ledger: Ledger, source: str | None, documents: Iterable[UUID] | None
-) -> Iterator[DocumentRecord]:
-    if documents is None:
-        return ledger.documents(source)
-    return iter(ledger.documents_by_id(list(documents)).values())
-
-
-def _pages(records: Iterator[DocumentRecord]) -> Iterator[list[DocumentRecord]]:
-    while page := list(islice(records, PAGE)):
-        yield page
-
-
-def _compare(
-    ledger: Ledger,
-    index: VectorIndex,
-    generation: int,
-    page: Sequence[DocumentRecord],
-    counts: Counter[str],
-    broken: set[UUID],
-) -> None:
-    """Check that what the ledger names is in the index, with the payloads the ledger knows."""
-    live = [r for r in page if r.generation == generation]
-    existing = set(index.generations())
-    for record in page:
-        if record.generation is not None and record.generation not in existing:
-            # Its whole generation is gone, and no run has written it again.
-            counts["checked"] += record.chunks
-            counts["missing_points"] += record.chunks
-            counts["missing_sections"] += record.sections
-            broken.add(record.document_id)
-    where: dict[str, str | list[str]] = {"document_id": [str(r.document_id) for r in live]}
-    if not live:
-        return
-    points = _by_document(index.scan_points(generation, where))
-    sections = _by_document(index.scan_sections(generation, where))
-    for record in live:
-        key = record.document_id
-        found = Counter(
-            _differences(
-                {c.point_id: c.payload_hash for c in ledger.chunks(key)},
-                points.get(key, {}),
-                "points",
-            )
-        ) + Counter(
-            _differences(
-                {s.section_id: s.payload_hash for s in ledger.sections(key)},
-                sections.get(key, {}),
-                "sections",
-            )
-        )
-        counts.update(found)
-        counts["checked"] += record.chunks
-        if found:
-            broken.add(key)
-
-
-def _by_document(points: Iterable[StoredPoint]) -> dict[UUID, dict[UUID, str]]:
-    found: dict[UUID, dict[UUID, str]] = {}
-    for point in points:
-        document = UUID(str(point.payload["document_id"]))
-        found.setdefault(document, {})[point.point_id] = digest_of(point.payload)
-    return found
-
-
-def _differences(expected: dict[UUID, str], found: dict[UUID, str], what: str) -> dict[str, int]:
-    differences = {
-        f"missing_{what}": sum(1 for key in expected if key not in found),
-        f"extra_{what}": sum(1 for key in found if key not in expected),
-        "stale_payload": sum(1 for key, h in expected.items() if found.get(key, h) != h),
-    }
-    return {name: count for name, count in differences.items() if count}
-
-
-def _find_orphans(
-    ledger: Ledger,
-    index: VectorIndex,
-    generation: int,
-    source: str | None,
-    counts: Counter[str],
-    orphans: set[UUID],
-) -> None:
-    """Find points and sections of documents that the ledger does not have in this generation."""
-    where: dict[str, str | list[str]] | None = {"source": source} if source else None
-    for name, scan in (
-        ("extra_points", index.scan_points(generation, where)),
-        ("extra_sections", index.scan_sections(generation, where)),
-    ):
-        while page := list(islice(scan, PAGE * 10)):
-            owners = [UUID(str(point.payload["document_id"])) for point in page]
-            known = ledger.documents_by_id(list(set(owners)))
-            for owner in owners:
-                record = known.get(owner)
-                if record is None or record.generation != generation:
-                    counts[name] += 1
-                    orphans.add(owner)
+def _records(ledger: Ledger, keys: Iterable[UUID]) -> Iterator[DocumentRecord]:
+    for page in pages(iter(keys), PAGE):
+        yield from ledger.documents_by_id(page).values()
 
 
 def remove_orphans(index: VectorIndex, generation: int, orphans: Iterable[UUID]) -> None:

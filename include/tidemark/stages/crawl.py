@@ -15,6 +15,7 @@ from tidemark.domain.model import CrawlEnd, CrawlItem, Observation, Outcome, Raw
 from tidemark.ports import ArtifactStore
 from tidemark.stages.codec import decode_listing_line, encode_end, encode_observation
 from tidemark.stages.job import Job, Tools, listing_key, raw_key
+from tidemark.stages.kept_out import KeptOut
 from tidemark.stages.scratch import Scratch
 from tidemark.stages.site import FurnitureSample, remember_furniture
 
@@ -47,11 +48,12 @@ def crawl(job: Job, tools: Tools) -> CrawlSummary:
         LedgerKnown(tools, job) as known,
         tools.artifacts.writer(listing_key(job.run_id)) as listing,
     ):
+        kept_out = KeptOut.of(tools.ledger, job.source, known.has_document)
         for value in tools.source.crawl(known, job.limit):
             if isinstance(value, CrawlEnd):
                 end = value
                 continue
-            observed = _store(value, tools, known, sample)
+            observed = kept_out.excluded(value) or _store(value, tools, known, sample)
             outcomes[observed.outcome.value] += 1
             size += observed.size or 0 if observed.outcome is Outcome.FETCHED else 0
             listing.line(encode_observation(observed))
@@ -194,6 +196,11 @@ class LedgerKnown:
             return self._tools.artifacts.read(raw_key(row[0])), row[1]
         except KeyError:
             return None
+
+    def has_document(self, uri: str) -> bool:
+        """Is a version of the document at this URI live?"""
+        row = self._row("document, indexed_raw_hash", uri)
+        return row is not None and bool(row[0]) and row[1] is not None
 
     def state(self) -> str:
         return "" if self._fresh else self._tools.ledger.source_state(self._source).state

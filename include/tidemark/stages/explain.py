@@ -2,11 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from difflib import get_close_matches
 from uuid import UUID
 
 from tidemark.domain.hashing import Canonical
-from tidemark.domain.records import Alias, AliasKind, DocumentRecord, RunDocument, Tombstone
+from tidemark.domain.plan import Action
+from tidemark.domain.records import (
+    Alias,
+    AliasKind,
+    DocumentRecord,
+    RunDocument,
+    Tombstone,
+    VersionRecord,
+)
 from tidemark.ports import Ledger
 
 
@@ -15,6 +24,7 @@ class Explanation:
     """document or tombstone: what the ledger has. events: what runs did to it, latest first.
 
     asked: the URI, where the document is known by another one. aliases: its other addresses.
+    versions: what was live of it and why it came to be, latest first.
     """
 
     document: DocumentRecord | None
@@ -22,6 +32,13 @@ class Explanation:
     events: Sequence[RunDocument]
     asked: str = ""
     aliases: Sequence[Alias] = ()
+    versions: Sequence[VersionRecord] = ()
+
+    def at(self, moment: datetime) -> VersionRecord | None:
+        """The version that was live at a moment, None when none was, or nothing is known of that time."""
+        past = (version for version in self.versions if version.indexed_at <= moment)
+        found = next(past, None)
+        return None if found is None or found.action == Action.REMOVE.value else found
 
     def sentence(self) -> str:
         """The state in words."""
@@ -87,6 +104,7 @@ class Explanation:
             }
             if stone
             else None,
+            "versions": [version_dict(version) for version in self.versions],
             "events": [
                 {
                     "run_id": event.run_id,
@@ -101,6 +119,33 @@ class Explanation:
                 for event in self.events
             ],
         }
+
+
+def version_dict(version: VersionRecord) -> dict[str, Canonical]:
+    """A version in its JSON form."""
+    prints = version.fingerprints
+    return {
+        "run_id": version.run_id,
+        "uri": version.uri,
+        "title": version.title,
+        "action": version.action,
+        "reason": version.reason,
+        "detail": version.detail,
+        "raw_hash": version.raw_hash,
+        "content_hash": version.content_hash,
+        "fingerprints": {
+            "fetch": prints.fetch,
+            "partition": prints.partition,
+            "chunk": prints.chunk,
+            "embed": prints.embed,
+        },
+        "generation": version.generation,
+        "sections": version.sections,
+        "chunks": version.chunks,
+        "fetched_at": version.fetched_at.isoformat(),
+        "modified_at": version.modified_at.isoformat() if version.modified_at else None,
+        "indexed_at": version.indexed_at.isoformat(),
+    }
 
 
 def _document(record: DocumentRecord) -> dict[str, Canonical]:
@@ -147,6 +192,8 @@ def _document(record: DocumentRecord) -> dict[str, Canonical]:
             "message": record.failure.message,
             "cure": record.failure.cure,
             "attempts": record.failure.attempts,
+            "first_at": record.failure.first_at.isoformat(),
+            "last_at": record.failure.last_at.isoformat(),
         }
         if record.failure
         else None,
@@ -180,7 +227,11 @@ def explain(ledger: Ledger, uri: str, ids: Sequence[UUID] = ()) -> list[Explanat
     stones = {t.document_id: t for t in ledger.find_tombstones(uri) if t.document_id not in found}
     explanations = [
         Explanation(
-            found.get(key), stones.get(key), ledger.events(key), aliases=ledger.aliases_of(key)
+            found.get(key),
+            stones.get(key),
+            ledger.events(key),
+            aliases=ledger.aliases_of(key),
+            versions=ledger.versions(key),
         )
         for key in dict.fromkeys([*found, *stones, *ids])
     ]
@@ -194,4 +245,5 @@ def _by_alias(ledger: Ledger, uri: str) -> Iterator[Explanation]:
         if record is not None:
             events = ledger.events(alias.document_id)
             aliases = ledger.aliases_of(alias.document_id)
-            yield Explanation(record, None, events, uri, aliases)
+            versions = ledger.versions(alias.document_id)
+            yield Explanation(record, None, events, uri, aliases, versions)

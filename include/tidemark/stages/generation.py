@@ -4,6 +4,9 @@ A generation is built under one embedding fingerprint. A new model, or an index 
 new one beside the live one; searches stay with the old until every source is in the new.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationRecord, GenerationStatus, RunStatus
 from tidemark.ports import Clock, Embedder, Ledger, LexicalEncoder, VectorIndex
@@ -14,12 +17,16 @@ def current_generation(
     ledger: Ledger, index: VectorIndex, index_name: str, embed: str
 ) -> int | None:
     """The generation built under this embedding fingerprint, None when there is none yet."""
-    existing = set(index.generations())
-    for record in reversed(ledger.generations(index_name)):
+    existing = index.generations()
+    records = ledger.generations(index_name)
+    for record in reversed(records):
         usable = record.status is not GenerationStatus.RETIRED and record.number in existing
         if usable and record.embed_fingerprint == embed:
             return record.number
-    return None
+    # A ledger restored from before the generation was begun does not know it: the index itself does.
+    known = {record.number for record in records}
+    unknown = (n for n in reversed(existing) if n not in known and index.built_under(n) == embed)
+    return next(unknown, None)
 
 
 def planned_generation(ledger: Ledger, index: VectorIndex, index_name: str, embed: str) -> int:
@@ -44,16 +51,18 @@ def ensure_generation(
     with ledger.lock_documents([document_id("generations", index_name)]):
         number = planned_generation(ledger, index, index_name, embed)
         with index.session():
-            index.ensure(number, embedder.dimension)
-            first = index.live() is None
-            if first:
+            index.ensure(number, embedder.dimension, embed)
+            if index.live() is None:
                 index.switch(number)
-        known = {record.number: record for record in ledger.generations(index_name)}
-        if number not in known:
-            status = GenerationStatus.LIVE if first else GenerationStatus.BUILDING
-            ledger.save_generation(
-                GenerationRecord(index_name, number, embed, embedder.dimension, status, clock())
-            )
+            live = index.live() == number
+        records = ledger.generations(index_name)
+        if number not in {record.number for record in records}:
+            status = GenerationStatus.LIVE if live else GenerationStatus.BUILDING
+            made = GenerationRecord(index_name, number, embed, embedder.dimension, status, clock())
+            ledger.save_generation(made)
+            records = [*records, made]
+        if live:
+            _say_live(ledger, records, number, index.generations())
     return number
 
 
@@ -68,23 +77,25 @@ def switch_when_complete(job: Job, tools: Tools, generation: int) -> bool:
     ):
         return False
     index.switch(generation)
-    for record in ledger.generations(job.index_name):
-        status = GenerationStatus.LIVE if record.number == generation else GenerationStatus.RETIRED
-        if record.status is not status:
-            ledger.save_generation(
-                GenerationRecord(
-                    record.index_name,
-                    record.number,
-                    record.embed_fingerprint,
-                    record.dimension,
-                    status,
-                    record.created_at,
-                )
-            )
     for number in index.generations():
         if number != generation:
             index.drop(number)
+    _say_live(ledger, ledger.generations(job.index_name), generation, [generation])
     return True
+
+
+def _say_live(
+    ledger: Ledger, records: Sequence[GenerationRecord], live: int, existing: Sequence[int]
+) -> None:
+    """Make the ledger say which generation is live; what was live before, or is gone, is retired."""
+    for record in records:
+        status = record.status
+        if record.number == live:
+            status = GenerationStatus.LIVE
+        elif status is GenerationStatus.LIVE or record.number not in existing:
+            status = GenerationStatus.RETIRED
+        if record.status is not status:
+            ledger.save_generation(replace(record, status=status))
 
 
 def _awaited(job: Job, tools: Tools, generation: int) -> list[str]:

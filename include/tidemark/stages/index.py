@@ -5,14 +5,19 @@ new version no longer has; 5. the ledger's rows, last. A crash before 5 redoes t
 is a healthy document missing, and nothing is left that the next attempt does not remove.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from uuid import UUID
+from uuid import UUID, uuid5
 
+from tidemark.domain.checksums import vector_hash
+from tidemark.domain.errors import RefusedError
+from tidemark.domain.hashing import Canonical
 from tidemark.domain.model import PointWrite, SparseVector
 from tidemark.domain.plan import Action, Reason, Target
-from tidemark.domain.records import DocumentRecord, DocumentStatus, RunDocument
+from tidemark.domain.records import ChunkRecord, DocumentRecord, DocumentStatus, RunDocument
 from tidemark.stages.job import Job, Tools
+from tidemark.stages.payloads import checksum_of
 from tidemark.stages.prepare import Prepared, SameContent
 
 Vectors = dict[UUID, tuple[tuple[float, ...], SparseVector]]
@@ -43,13 +48,54 @@ def index_document(
     index.delete_points(generation, prepared.removed_points)
     index.delete_sections(generation, prepared.removed_sections)
     event = _event(job, prepared)
+    sections, chunks = list(prepared.section_records.values()), _chunks(prepared, vectors)
     tools.ledger.commit_document(
-        _record(job, tools, target, prepared, event.reason),
-        list(prepared.section_records.values()),
-        list(prepared.chunk_records.values()),
+        replace(
+            _record(job, tools, target, prepared, event.reason),
+            checksum=checksum_of(chunks, sections),
+        ),
+        sections,
+        chunks,
         event,
     )
     return event
+
+
+def takes_any(tools: Tools, target: Target, refused: Sequence[Prepared], vectors: Vectors) -> bool:
+    """Does the index take a point at all, when it has refused all of some documents?
+
+    Tried with the vectors of one of them and next to no payload, under an id that no chunk has, and deleted
+    at once: killed in between, it goes with that document's other remains.
+    """
+    for prepared in refused:
+        decision = prepared.version.planned.decision
+        for i in prepared.new[:1]:
+            key = uuid5(decision.document_id, "probe")
+            dense, lexical = vectors[prepared.document.chunks[i].chunk_id]
+            payload: dict[str, Canonical] = {
+                "document_id": str(decision.document_id),
+                "source": prepared.payloads[i].source,
+                "source_uri": decision.uri,
+                "text": "",
+            }
+            try:
+                tools.index.upsert_points(
+                    target.generation, [PointWrite(key, payload, dense, lexical)]
+                )
+            except RefusedError:
+                continue
+            tools.index.delete_points(target.generation, [key])
+            return True
+    return False
+
+
+def _chunks(prepared: Prepared, vectors: Vectors) -> list[ChunkRecord]:
+    """The rows of the chunks, with the hashes of the vectors just written."""
+    written = {prepared.document.chunks[i].chunk_id for i in prepared.new}
+    return [
+        replace(record, vector_hash=vector_hash(vectors[key][0])) if key in written else record
+        for key, record in prepared.chunk_records.items()
+    ]
 
 
 def pass_gate(job: Job, tools: Tools, target: Target, same: SameContent) -> RunDocument:

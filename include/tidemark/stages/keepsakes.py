@@ -6,7 +6,7 @@ aside; they are used again wherever equal texts of the same origin are to be emb
 
 from array import array
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from uuid import UUID
 
 from tidemark.domain.plan import Target
@@ -48,13 +48,6 @@ def vectors_of(
         key = vectors_key(origin, target.fingerprints.embed)
         found = _read(tools.artifacts, key, wanted) | found
     return found
-
-
-def forget(tools: Tools, documents: Sequence[UUID]) -> None:
-    """Delete what was put aside of documents, under any model."""
-    for document in documents:
-        for key in list(tools.artifacts.keys(f"vectors/{document}.")):
-            tools.artifacts.delete(key)
 
 
 def vectors_key(document: UUID, embed_fingerprint: str) -> str:

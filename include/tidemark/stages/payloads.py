@@ -1,10 +1,11 @@
 """What a document's chunks and sections look like in the index and in the ledger."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from tidemark.domain.checksums import checksum, point_part, section_part, vector_hash
 from tidemark.domain.hashing import digest_of, digest_text
 from tidemark.domain.model import Chunk, ChunkedDocument, Payload, Section, SectionPayload
 from tidemark.domain.records import ChunkRecord, SectionRecord
@@ -105,16 +106,51 @@ def section_records(
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What the index holds of one document: payload hashes by id."""
+    """What the index holds of one document.
+
+    points, sections: payload hashes by id.
+    vectors: ``vector_hash`` of points by id, as far as it is known.
+    unusable: points without a vector, or with another one than was written.
+    """
 
     points: dict[UUID, str]
     sections: dict[UUID, str]
+    vectors: dict[UUID, str | None] = field(default_factory=dict)
+    unusable: frozenset[UUID] = frozenset()
 
 
-def read_indexed(index: VectorIndex, generation: int, document: UUID) -> Indexed:
-    """Ask the index itself what it holds of a document, where the ledger cannot be trusted to know."""
+def read_indexed(
+    index: VectorIndex,
+    generation: int,
+    document: UUID,
+    written: Mapping[UUID, str | None] | None = None,
+) -> Indexed:
+    """Ask the index itself what it holds of a document, where the ledger cannot be trusted to know.
+
+    ``written``: the ``vector_hash`` of points as far as the ledger knows it, to compare with. Without, the
+    vectors are not looked at.
+    """
     where: dict[str, str | list[str]] = {"document_id": str(document)}
-    return Indexed(
-        {p.point_id: digest_of(p.payload) for p in index.scan_points(generation, where)},
-        {s.point_id: digest_of(s.payload) for s in index.scan_sections(generation, where)},
-    )
+    points: dict[UUID, str] = {}
+    vectors: dict[UUID, str | None] = {}
+    unusable = set()
+    for point in index.scan_points(generation, where, vectors=written is not None):
+        points[point.point_id] = digest_of(point.payload)
+        if written is None:
+            continue
+        found = vector_hash(point.dense) if point.dense else None
+        vectors[point.point_id] = found
+        if found is None or written.get(point.point_id) not in (None, found):
+            unusable.add(point.point_id)
+    sections = {s.point_id: digest_of(s.payload) for s in index.scan_sections(generation, where)}
+    return Indexed(points, sections, vectors, frozenset(unusable))
+
+
+def checksum_of(chunks: Iterable[ChunkRecord], sections: Iterable[SectionRecord]) -> str | None:
+    """The checksum of a document as it is written; None when the vectors of some points are not known."""
+    parts = [section_part(s.section_id, s.payload_hash) for s in sections]
+    for chunk in chunks:
+        if chunk.vector_hash is None:
+            return None
+        parts.append(point_part(chunk.point_id, chunk.payload_hash, chunk.vector_hash))
+    return checksum(parts)

@@ -49,7 +49,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """batches: keys of the batches of work, empty when there is nothing to do. breaches: guards passed."""
+    """batches: keys of the batches of work, empty when there is nothing to do. breaches: guards passed.
+
+    reconciled: documents that differed between ledger and index before it was made (``stages.reconcile``).
+    """
 
     actions: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
@@ -60,6 +63,13 @@ class PlanSummary:
     estimate: Estimate = Estimate()
     seconds: float = 0.0
     breaches: tuple[Breach, ...] = ()
+    reconciled: int = 0
+
+    @property
+    def writes(self) -> bool:
+        """May carrying it out write to the index?"""
+        beside = (Action.REMOVE, Action.QUARANTINE)
+        return bool(self.batches) or any(self.actions.get(action.value) for action in beside)
 
     def as_dict(self) -> dict[str, Canonical]:
         return {
@@ -74,6 +84,7 @@ class PlanSummary:
                 "seconds": round(self.estimate.seconds, 1),
             },
             "guards": [breach.as_dict() for breach in self.breaches],
+            "reconciled": self.reconciled,
         }
 
 
@@ -154,20 +165,24 @@ def _decisions(
     end = survey.end
     for record in tools.ledger.documents(job.source):
         if not survey.is_listed(record.document_id):
-            in_flight.pop(record.document_id, None)
+            begun = in_flight.pop(record.document_id, None) is not None
             decision = decide_absent(
                 record,
                 complete=end.complete,
                 authoritative=end.authoritative,
                 target=target,
                 moved_to=survey.left_for(record.document_id),
+                in_flight=begun,
             )
             yield Planned(decision, None), record
-    if end.complete:
+    left = {key: uri for key, uri in in_flight.items() if not survey.is_listed(key)}
+    graves = tools.ledger.tombstones_by_id(list(left))
+    for document, uri in left.items():
         # Begun, never finished, and not in the source any more: what was written of them must go.
-        for document, uri in in_flight.items():
-            if not survey.is_listed(document):
-                yield Planned(Decision(document, uri, Action.REMOVE, Reason.GONE), None), None
+        if end.complete or document in graves:
+            taken_down = document in graves and graves[document].taken_down
+            reason = Reason.TAKEN_DOWN if taken_down else Reason.GONE
+            yield Planned(Decision(document, uri, Action.REMOVE, reason), None), None
 
 
 def _page(

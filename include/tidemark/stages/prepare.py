@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 from time import perf_counter
+from typing import Protocol
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
-from tidemark.domain.errors import DocumentError
+from tidemark.domain.errors import DocumentError, TidemarkError
 from tidemark.domain.hashing import fingerprint
 from tidemark.domain.model import (
     Chunk,
@@ -25,6 +26,7 @@ from tidemark.domain.model import (
     Validators,
 )
 from tidemark.domain.plan import Reason, Target
+from tidemark.domain.profile import Profile
 from tidemark.domain.records import ChunkRecord, DocumentRecord, RunDocument, SectionRecord
 from tidemark.stages.chunk import chunk_document
 from tidemark.stages.chunking.choose import choose_profile
@@ -147,6 +149,20 @@ def prepare(
     if trusted and record is not None and _same_content(record, content_hash, target):
         return SameContent(version, perf_counter() - started)
     with meter.stage("chunk"):
+        profile, document = _chunked(job, tools, version, partitioned)
+    prepared = _difference(job, tools, target, version, partitioned, document)
+    return replace(
+        prepared,
+        content_hash=content_hash,
+        profile=profile.name,
+        seconds=perf_counter() - started,
+    )
+
+
+def _chunked(
+    job: Job, tools: Tools, version: Version, partitioned: PartitionedDocument
+) -> tuple[Profile, ChunkedDocument]:
+    try:
         profile = choose_profile(job.profile, version.uri, partitioned)
         document = chunk_document(
             version.planned.decision.document_id,
@@ -156,13 +172,16 @@ def prepare(
             tools.code_parser,
             tools.sentence_embedder,
         )
-    prepared = _difference(job, tools, target, version, partitioned, document)
-    return replace(
-        prepared,
-        content_hash=content_hash,
-        profile=profile.name,
-        seconds=perf_counter() - started,
-    )
+    except TidemarkError:
+        raise
+    except Exception as error:
+        # Whatever one document brings out in the chunker, the others go on, and its last version stays.
+        raise DocumentError(
+            "chunk",
+            f"{version.uri} could not be cut into chunks ({type(error).__name__}: {error}).",
+            "It is a defect worth reporting; another profile may do until it is mended.",
+        ) from error
+    return profile, document
 
 
 def _elements(job: Job, tools: Tools, version: Version, meter: Meter) -> PartitionedDocument:
@@ -187,19 +206,32 @@ def _elements(job: Job, tools: Tools, version: Version, meter: Meter) -> Partiti
     return partitioned
 
 
-def elements_key(version: Version, partition_fingerprint: str) -> str:
+class Snapshot(Protocol):
+    """Bytes of a document and what they are read as: a Version, a VersionRecord, a DocumentRecord."""
+
+    @property
+    def uri(self) -> str: ...
+    @property
+    def raw_hash(self) -> str | None: ...
+    @property
+    def media_type(self) -> str: ...
+    @property
+    def charset(self) -> str | None: ...
+
+
+def elements_key(snapshot: Snapshot, partition_fingerprint: str) -> str:
     """Where the elements are kept: everything that decides them is in the name."""
-    suffix = PurePosixPath(urlsplit(version.uri).path).suffix.lower()
+    suffix = PurePosixPath(urlsplit(snapshot.uri).path).suffix.lower()
     made_by = fingerprint(
         "elements",
         {
             "partition": partition_fingerprint,
-            "media_type": version.media_type,
-            "charset": version.charset,
+            "media_type": snapshot.media_type,
+            "charset": snapshot.charset,
             "suffix": suffix,
         },
     )
-    return f"elements/{version.raw_hash}.{made_by}"
+    return f"elements/{snapshot.raw_hash}.{made_by}"
 
 
 def _same_content(record: DocumentRecord, content_hash: str, target: Target) -> bool:
@@ -237,15 +269,18 @@ def _difference(
     )
     payloads = tuple(chunk_payload(chunk, cited) for chunk in document.chunks)
     sections = tuple(section_payload(section, cited) for section in document.sections)
-    new_chunks = chunk_records(document, payloads)
-    new_sections = section_records(document, sections)
     old = _indexed(tools, target, version)
+    new_chunks = {
+        key: replace(record, vector_hash=old.vectors.get(key))
+        for key, record in chunk_records(document, payloads).items()
+    }
+    new_sections = section_records(document, sections)
     # A point's id holds its text and its generation holds one model, so a point that is there has the
-    # right vector; only a forced run embeds it again.
+    # right vector; only a forced run embeds it again, and one that found another vector in its place.
     new = tuple(
         i
         for i, chunk in enumerate(document.chunks)
-        if job.force or chunk.chunk_id not in old.points
+        if job.force or chunk.chunk_id not in old.points or chunk.chunk_id in old.unusable
     )
     written = set(new)
     moved = tuple(
@@ -280,13 +315,17 @@ def _difference(
 def _indexed(tools: Tools, target: Target, version: Version) -> Indexed:
     """What the target generation holds of the document; other generations are left as they are."""
     document, record = version.planned.decision.document_id, version.record
+    ours = record is not None and record.generation == target.generation
+    chunks = tools.ledger.chunks(document) if ours else []
+    written = {c.point_id: c.vector_hash for c in chunks}
     if version.in_flight or version.planned.decision.reason is Reason.REPAIR:
-        return read_indexed(tools.index, target.generation, document)
-    if record is None or record.generation != target.generation:
+        return read_indexed(tools.index, target.generation, document, written)
+    if not ours:
         return Indexed({}, {})
     return Indexed(
-        {c.point_id: c.payload_hash for c in tools.ledger.chunks(document)},
+        {c.point_id: c.payload_hash for c in chunks},
         {s.section_id: s.payload_hash for s in tools.ledger.sections(document)},
+        written,
     )
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
+from tidemark.domain.guards import too_many_quarantined
 from tidemark.domain.plan import SUSPECTED, Action, Reason
 from tidemark.domain.records import RunRecord, RunStatus
 from tidemark.domain.summary import ChunkCounts, RunSummary, add_seconds
 from tidemark.ports import Ledger
-from tidemark.stages.audit import AuditFindings, audit, counts_agree
+from tidemark.stages.audit import AuditFindings, audit, counts_agree, undecided
 from tidemark.stages.crawl import CrawlSummary
 from tidemark.stages.job import Job, Tools
 from tidemark.stages.plan import PlanSummary
@@ -48,7 +49,8 @@ def audit_run(job: Job, tools: Tools, generation: int) -> AuditFindings:
     Only when the counts disagree is the whole source compared.
     """
     if not counts_agree(tools.ledger, tools.index, generation, job.source):
-        return audit(tools.ledger, tools.index, generation, job.source)
+        left_out = undecided(tools.ledger, job.source)
+        return audit(tools.ledger, tools.index, generation, job.source, undecided=left_out)
     touched = (
         event.document_id
         for event in tools.ledger.run_events(job.run_id)
@@ -57,21 +59,8 @@ def audit_run(job: Job, tools: Tools, generation: int) -> AuditFindings:
     total = AuditFindings()
     while page := list(islice(touched, 100)):
         found = audit(tools.ledger, tools.index, generation, job.source, page)
-        total = _added(total, found)
+        total += found
     return total
-
-
-def _added(a: AuditFindings, b: AuditFindings) -> AuditFindings:
-    return AuditFindings(
-        a.checked + b.checked,
-        a.missing_points + b.missing_points,
-        a.extra_points + b.extra_points,
-        a.stale_payload + b.stale_payload,
-        a.missing_sections + b.missing_sections,
-        a.extra_sections + b.extra_sections,
-        a.documents | b.documents,
-        a.orphans | b.orphans,
-    )
 
 
 def summarise(
@@ -100,7 +89,20 @@ def summarise(
         findings={} if findings is None or findings.clean else findings.counts(),
         dry_run=swept is None,
         guards=tuple(breach.sentence() for breach in plan.breaches),
+        reconciled=plan.reconciled,
     )
+
+
+def with_quarantine(job: Job, ledger: Ledger, summary: RunSummary) -> RunSummary:
+    """Add how many documents are in quarantine; a run that leaves too many there has failed."""
+    count = ledger.count_quarantined(job.source)
+    if not count:
+        return summary
+    indexed, _ = ledger.totals(job.source)
+    documents = indexed + sum(r.raw_hash is None for r in ledger.quarantined(job.source))
+    too_many = too_many_quarantined(count, documents, job.guards)
+    status = RunStatus.FAILED.value if too_many else summary.status
+    return replace(summary, quarantined=count, too_many=too_many, status=status)
 
 
 def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:

@@ -1,19 +1,33 @@
 """One whole run in this process: the same stages as the DAG, without a scheduler."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import uuid4
 
-from tidemark.domain.errors import TidemarkError
+from tidemark.domain.errors import TidemarkError, TransientError
+from tidemark.domain.plan import Target
 from tidemark.domain.records import RunStatus
 from tidemark.domain.summary import RunSummary
 from tidemark.stages.crawl import crawl
 from tidemark.stages.generation import ensure_generation, planned_generation
 from tidemark.stages.job import Job, Tools, embed_fingerprint, target
 from tidemark.stages.plan import PlanSummary, make_plan
-from tidemark.stages.process import process_batch
-from tidemark.stages.report import audit_run, begin, finish, held, planned_only, summarise
+from tidemark.stages.process import BatchSummary, process_batch
+from tidemark.stages.reconcile import advance, reconcile
+from tidemark.stages.report import (
+    audit_run,
+    begin,
+    finish,
+    held,
+    planned_only,
+    summarise,
+    with_quarantine,
+)
 from tidemark.stages.site import knowing_site, remember_state
 from tidemark.stages.sweep import sweep
+
+FAILED_IN_A_ROW = 2
+"""Batches that an outage ends, one after the other, until the rest is not tried any more."""
 
 
 def new_run_id(source: str, tools: Tools) -> str:
@@ -68,22 +82,45 @@ def _stages(job: Job, tools: Tools) -> RunSummary:
     generation = ensure_generation(
         tools.ledger, tools.index, job.index_name, tools.embedder, tools.lexical, tools.clock
     )
+    reconciled = reconcile(job, tools, generation)
     goal = target(job, tools, generation)
-    plan = make_plan(job, tools, goal)
+    plan = replace(make_plan(job, tools, goal), reconciled=reconciled)
     if plan.breaches and not job.approved:
         return held(job, crawled, plan)
+    if plan.writes:
+        advance(tools.ledger, tools.index, job.source, generation, job.run_id)
     work = sum(plan.actions.get(action, 0) for action in ("add", "update", "restore"))
     tools.progress.stage("process", work)
-    batches = [process_batch(job, tools, goal, key) for key in plan.batches]
+    batches, failure = _process(job, tools, goal, plan.batches)
     swept = sweep(job, tools, generation)
     findings = audit_run(job, tools, generation)
     summary = summarise(job, tools.ledger, crawled, plan, batches, swept, findings)
-    if summary.findings:
-        return replace(
-            summary,
-            status=RunStatus.FAILED.value,
-            problem=summary.problem
-            or f"The audit found differences; run `tidemark audit {job.source} --repair`.",
-        )
+    summary = with_quarantine(job, tools.ledger, summary)
+    if failure or summary.findings:
+        found = f"The audit found differences; run `tidemark audit {job.source} --repair`."
+        told = (failure, summary.problem, found if summary.findings else "")
+        problem = " ".join(filter(None, told))
+        return replace(summary, status=RunStatus.FAILED.value, problem=problem)
     remember_state(job, tools, crawled.state)
     return summary
+
+
+def _process(
+    job: Job, tools: Tools, goal: Target, keys: Sequence[str]
+) -> tuple[list[BatchSummary], str]:
+    """Process all batches; one that an outage ends leaves the others to be tried. What failed, in words."""
+    done: list[BatchSummary] = []
+    failed = in_a_row = 0
+    last = ""
+    for key in keys:
+        try:
+            done.append(process_batch(job, tools, goal, key))
+            in_a_row = 0
+        except TransientError as error:
+            failed, in_a_row, last = failed + 1, in_a_row + 1, str(error)
+            if in_a_row == FAILED_IN_A_ROW:
+                failed = len(keys) - len(done)
+                break
+    if not failed:
+        return done, ""
+    return done, f"{failed} of {len(keys)} batches failed; the next run goes on there. {last}"

@@ -26,6 +26,7 @@ from tidemark.stages.job import Job, Tools, plan_key
 from tidemark.stages.keepsakes import put_aside
 from tidemark.stages.payloads import read_indexed
 from tidemark.stages.plan import read_plan
+from tidemark.stages.quarantine import quarantine_unfetched
 
 PAGE = 500
 
@@ -57,6 +58,10 @@ def sweep(job: Job, tools: Tools, generation: int) -> SweepSummary:
     while page := list(islice(plan, PAGE)):
         records = tools.ledger.documents_by_id([p.decision.document_id for p in page])
         _note(job, tools, page, records)
+        for planned in page:
+            if planned.decision.action is Action.QUARANTINE:
+                with tools.ledger.lock_documents([planned.decision.document_id]):
+                    quarantine_unfetched(job, tools, planned, generation)
         documents.update(
             p.decision.action.value for p in page if p.decision.action is not Action.REMOVE
         )
@@ -89,7 +94,8 @@ def _note(
             aliases.append(_alias(job, planned, tools))
         if record is not None and decision.action is Action.MISS:
             missed.append(decision.document_id)
-        if decision.reason not in COUNTED_ONLY and decision.action is not Action.REMOVE:
+        written_elsewhere = decision.action in (Action.REMOVE, Action.QUARANTINE)
+        if decision.reason not in COUNTED_ONLY and not written_elsewhere:
             events.append(
                 RunDocument(
                     job.run_id,
@@ -135,12 +141,13 @@ def _was_seen(planned: Planned) -> bool:
     return planned.observed is not None and planned.observed.outcome in (
         Outcome.FETCHED,
         Outcome.NOT_MODIFIED,
+        Outcome.TOO_LARGE,
     )
 
 
 def _touch(job: Job, planned: Planned, record: DocumentRecord, tools: Tools) -> Touch:
     observed, reason = planned.observed, planned.decision.reason
-    if reason in SUSPECTED or observed is None or observed.outcome is Outcome.NOT_MODIFIED:
+    if reason in SUSPECTED or observed is None or observed.outcome is not Outcome.FETCHED:
         # Nothing is remembered of bytes that are not believed: they are looked at again every time.
         return Touch(
             record.document_id,
@@ -187,7 +194,7 @@ def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | N
         tools.ledger.begin(job.run_id, job.source, {document: planned.decision.uri})
         if record is not None and planned.decision.reason not in ELSEWHERE:
             _keep_vectors(tools, record)
-        removed = _delete_points(tools, document, generation)
+        removed = _delete_points(job, tools, planned, generation)
         _forget(job, tools, planned, record, removed)
         if planned.decision.target:
             tools.ledger.save_aliases([_alias(job, planned, tools)])
@@ -237,14 +244,29 @@ def _superseded(job: Job, planned: Planned, record: DocumentRecord) -> RunDocume
     )
 
 
-def _delete_points(tools: Tools, document: UUID, generation: int) -> int:
-    removed = 0
+def _delete_points(job: Job, tools: Tools, planned: Planned, generation: int) -> int:
+    """Delete what any generation has of a document; how many points the one that is written had.
+
+    Of one that stands elsewhere now searches are answered from the live generation until this one is live:
+    there it goes with that generation, or with the document that it has become.
+    """
+    removed, document = 0, planned.decision.document_id
     with tools.index.session():
+        live = tools.index.live()
+        building = live not in (None, generation)
+        moved = building and planned.decision.reason in ELSEWHERE
+        before = [
+            document_id(job.source, alias.uri)
+            for alias in (tools.ledger.aliases_of(document) if building else [])
+        ]
         for number in tools.index.generations():
-            held = read_indexed(tools.index, number, document)
-            tools.index.delete_points(number, list(held.points))
-            tools.index.delete_sections(number, list(held.sections))
-            removed += len(held.points) if number == generation else 0
+            if moved and number == live:
+                continue
+            for one in (document, *before):
+                held = read_indexed(tools.index, number, one)
+                tools.index.delete_points(number, list(held.points))
+                tools.index.delete_sections(number, list(held.sections))
+                removed += len(held.points) if number == generation else 0
     return removed
 
 

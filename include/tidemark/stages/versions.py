@@ -98,7 +98,8 @@ def _is_older(
     """Was the document indexed from later bytes, or removed, after these were fetched?"""
     if record is None:
         stone = tools.ledger.tombstones_by_id([decision.document_id]).get(decision.document_id)
-        return stone is not None and stone.removed_at > fetched_at
+        # What was taken down stays out, however late this run fetched it.
+        return stone is not None and (stone.taken_down or stone.removed_at > fetched_at)
     return record.raw_hash not in (None, decision.raw_hash) and record.fetched_at > fetched_at
 
 

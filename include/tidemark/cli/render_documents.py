@@ -1,0 +1,127 @@
+"""What is known of single documents, for people."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from tidemark.cli.texts import add_row, safe, safe_lines, table_of
+from tidemark.domain.records import VersionRecord
+from tidemark.stages.explain import Explanation
+
+ALIASES = 10
+VERSIONS = 10
+
+
+def explanations(uri: str, found: Sequence[Explanation]) -> RenderableType:
+    if not found:
+        return Text(
+            f"Nothing is known of {safe(uri)}: no crawl has seen it. `tidemark plan SOURCE` shows what a "
+            "crawl finds."
+        )
+    return Group(*(_explanation(e) for e in found))
+
+
+def _explanation(found: Explanation) -> RenderableType:
+    known = found.document or found.tombstone
+    title = f"{known.source}: {known.uri}" if known else found.events[0].uri
+    table = table_of("run", "action", "reason", "added", "kept", "removed", "detail")
+    for event in found.events:
+        add_row(
+            table, event.run_id, event.action, event.reason, event.chunks_added,
+            event.chunks_kept, event.chunks_removed, event.detail,
+        )  # fmt: skip
+    lines = [Text(safe(found.sentence()))]
+    others = [a for a in found.aliases if a.uri != found.asked]
+    lines += [
+        Text(safe(f"  also at {alias.uri} ({alias.kind.value})"), style="dim")
+        for alias in others[:ALIASES]
+    ]
+    if len(others) > ALIASES:
+        lines.append(Text(f"  … and {len(others) - ALIASES} more; --json lists all", style="dim"))
+    parts: list[RenderableType] = [*lines, table]
+    if found.versions:
+        parts += [
+            Rule("what was live, and since when", style="dim", align="left"),
+            _versions(found.versions),
+        ]
+    if len(found.versions) > VERSIONS:
+        parts.append(
+            Text(f"  … and {len(found.versions) - VERSIONS} more; --json lists all", style="dim")
+        )
+    return Panel(Group(*parts), title=Text(safe(title)), title_align="left")
+
+
+def _versions(found: Sequence[VersionRecord]) -> Table:
+    table = table_of("since (UTC)", "because", "bytes", "fetched (UTC)", "chunks", "run")
+    for version in found[:VERSIONS]:
+        add_row(
+            table, f"{version.indexed_at:%Y-%m-%d %H:%M}", version.reason, version.raw_hash[:12],
+            f"{version.fetched_at:%Y-%m-%d %H:%M}", version.chunks, version.run_id,
+        )  # fmt: skip
+    return table
+
+
+def past(uri: str, moment: datetime, found: Sequence[Mapping[str, Any]]) -> RenderableType:
+    if not found:
+        return Text(f"Nothing is known of {safe(uri)}.")
+    return Group(*(_past(moment, one) for one in found))
+
+
+def _past(moment: datetime, found: Mapping[str, Any]) -> RenderableType:
+    version, when = found["version"], f"{moment:%Y-%m-%d %H:%M} UTC"
+    title = Text(safe(f"{found['source']}: {found['uri']}"))
+    if version is None:
+        since = found["earliest"]
+        known = (
+            f"Its history begins on {since[:16].replace('T', ' ')} UTC."
+            if since
+            else "It has no history."
+        )
+        return Panel(
+            Text(f"Nothing of it was live on {when}. {known}"), title=title, title_align="left"
+        )
+    head = Text(
+        safe(
+            f"On {when} this was live since {version['indexed_at'][:16].replace('T', ' ')} UTC "
+            f"({version['reason']}; {version['chunks']} chunks; bytes {version['raw_hash'][:12]}, fetched "
+            f"{version['fetched_at'][:16].replace('T', ' ')} UTC; run {version['run_id']})."
+        )
+    )
+    parts: list[RenderableType] = [head]
+    if found["problem"]:
+        parts.append(Text(safe(found["problem"]), style="yellow"))
+    else:
+        how = "as it was read then" if found["as_then"] else "its bytes, read with today's parser"
+        parts += [Rule(how, style="dim", align="left"), Text(safe_lines(found["text"]))]
+    return Panel(Group(*parts), title=title, title_align="left")
+
+
+def quarantine(found: Sequence[Mapping[str, Any]]) -> RenderableType:
+    if not found:
+        return Text("Nothing is in quarantine.")
+    parts: list[RenderableType] = []
+    for row in found:
+        live = "its last good version is live" if row["live"] else "nothing of it is live"
+        tries = "1 attempt" if row["attempts"] == 1 else f"{row['attempts']} attempts"
+        since = row["first_at"][:16].replace("T", " ")
+        last = row["last_at"][:16].replace("T", " ")
+        parts += [
+            Text(safe(f"{row['source']}: {row['uri']}"), style="cyan"),
+            Text(safe(f"  {row['stage']}: {row['message']}"), style="red"),
+            Text(safe(f"  {row['cure']}")) if row["cure"] else Text(""),
+            Text(f"  since {since} UTC, last on {last}, {tries}; {live}", style="dim"),
+        ]
+    count = "1 document" if len(found) == 1 else f"{len(found)} documents"
+    parts.append(
+        Text(
+            f"{count}. Each is tried again when its bytes or its reader change; `tidemark retry` "
+            "tries now."
+        )
+    )
+    return Group(*parts)

@@ -1,0 +1,90 @@
+"""Takedowns and housekeeping, told to people."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tidemark.cli.texts import safe
+from tidemark.stages.housekeeping import Housekeeping
+from tidemark.stages.takedown import TakenDown
+
+_STORES = {
+    "points": "points of generation",
+    "sections": "sections of generation",
+    "raw": "snapshots",
+    "elements": "elements",
+    "vectors": "vectors put aside",
+    "cached_vectors": "embedding cache (of all documents)",
+    "ledger_rows": "rows of the ledger",
+}
+
+
+def takedowns(uri: str, done: Sequence[TakenDown]) -> RenderableType:
+    """What was removed, store by store, counted before and after."""
+    if not done:
+        return Text(
+            safe(
+                f"Nothing is known of {uri}. To keep it out ahead of time, name its source: "
+                "--source NAME."
+            ),
+            style="yellow",
+        )
+    return Group(*(_takedown(one) for one in done))
+
+
+def _takedown(done: TakenDown) -> RenderableType:
+    table = Table("store", "before", "after", box=None, pad_edge=False)
+    for name in done.names():
+        store, _, generation = name.partition(".g")
+        after = done.after.get(name, 0)
+        table.add_row(
+            f"{_STORES[store]} {generation}".strip(),
+            str(done.before.get(name, 0)),
+            Text(str(after), style="yellow" if after else ""),
+        )
+    parts: list[RenderableType] = [
+        Text(safe(f"Taken down: {done.found.uri} (source {done.found.source}).")),
+        table,
+    ]
+    parts += [Text(safe(f"  stays: {kept}"), style="yellow") for kept in done.kept]
+    parts.append(Text(safe(f"  kept out: {', '.join(done.addresses)}")))
+    parts.append(
+        Text("  the next crawl may index it again after: tidemark takedown URI --undo", style="dim")
+    )
+    return Group(*parts)
+
+
+def lifted(uri: str, undone: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """What may be indexed again."""
+    if not undone:
+        return Text(safe(f"{uri} was not taken down."), style="yellow")
+    return Group(
+        *(
+            Text(
+                safe(
+                    f"The next run over {one['source']} may index {', '.join(one['lifted'])} again."
+                )
+            )
+            for one in undone
+        )
+    )
+
+
+def housekeeping(done: Housekeeping) -> RenderableType:
+    """What was removed, kind by kind."""
+    table = Table(
+        "what", "would be removed" if done.dry_run else "removed", "bytes", box=None, pad_edge=False
+    )
+    for kind, freed in done.removed.items():
+        if freed.count:
+            table.add_row(kind.replace("_", " "), f"{freed.count:,}", f"{freed.bytes:,}")
+    head = (
+        Text(f"{done.freed_bytes:,} bytes {'would be' if done.dry_run else 'were'} freed.")
+        if table.row_count
+        else Text("There is nothing to remove.")
+    )
+    notes = [Text(safe(f"  ! {note}"), style="yellow") for note in done.notes]
+    return Group(*([table] if table.row_count else []), head, *notes)

@@ -1,0 +1,42 @@
+"""Taking a document down, by what a person types: its address, another one of it, or a path."""
+
+from typing import Any
+
+from tidemark.cli.explaining import spellings
+from tidemark.domain.identity import document_id
+from tidemark.stages.takedown import TakenDown, lift, take_down
+from tidemark.stages.takedown_order import Found, find
+from tidemark.wiring import Workshop
+
+
+def run_takedown(shop: Workshop, uri: str, source: str | None) -> list[TakenDown]:
+    """Remove what a URI means from every source that has it, or from one; what was done, [] for nothing.
+
+    With a source, a URI that nothing is known of is kept out ahead of time. Raises ``ConfigurationError``
+    for a source that no one knows.
+    """
+    found = found_documents(shop, uri, source)
+    if source is not None and not found:
+        spelled = spellings(uri)[0]
+        found = [Found(source, spelled, document_id(source, spelled))]
+    return [take_down(shop.stores, shop.embedding_cache, one) for one in found]
+
+
+def undo_takedown(shop: Workshop, uri: str, source: str | None) -> list[dict[str, Any]]:
+    """Let the next crawl index again what was taken down: source, addresses and id of each."""
+    done = ((found, lift(shop.stores, found)) for found in found_documents(shop, uri, source))
+    return [
+        {"source": found.source, "document_id": str(found.document_id), "lifted": addresses}
+        for found, addresses in done
+        if addresses
+    ]
+
+
+def found_documents(shop: Workshop, uri: str, source: str | None) -> list[Found]:
+    """The documents that a URI means."""
+    if source is not None:
+        shop.declared(source)
+    names = sorted(
+        {*shop.declarations.sources, *shop.ledger.sources(), *([source] if source else [])}
+    )
+    return find(shop.stores, spellings(uri), names, source)

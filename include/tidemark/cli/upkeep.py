@@ -1,0 +1,190 @@
+"""The commands that look after an index: is it right, why is it so, and what is to be put right by hand."""
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from tidemark.cli import render
+from tidemark.cli.common import Json, Source, text, told, workshop
+from tidemark.cli.output import Output
+from tidemark.cli.progress import Bar
+
+upkeep = typer.Typer()
+
+
+@upkeep.command()
+def audit(
+    source: Source = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Heal what is found.")] = False,
+    sample: Annotated[
+        int,
+        typer.Option(
+            "--sample", min=0, help="Search a sentence of so many documents too; loads the model."
+        ),
+    ] = 0,
+    as_json: Json = False,
+) -> None:
+    """Compare the ledger with the index, both ways: points, payloads, vectors and sections."""
+    from tidemark.cli import render_audits
+    from tidemark.cli.audits import run_audit
+
+    output = Output(as_json)
+    with told(output):
+        with Bar(output.console, "audit", quiet=as_json) as bar:
+            report = run_audit(workshop(), source, repair=repair, sample=sample, progress=bar)
+        output.result(report.as_dict(), lambda: render_audits.audit(report))
+        if report.differs:
+            raise typer.Exit(1)
+
+
+@upkeep.command()
+def explain(
+    uri: Annotated[
+        str, typer.Argument(help="A document's address, or the path of a file.", callback=text)
+    ],
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            "--as-of",
+            help="A day or a time (2026-11-03, 2026-11-03T08:00, UTC): show what it was then.",
+            callback=text,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say why a document was, or was not, done again, and what it was at some time."""
+    from tidemark.cli import render_documents
+    from tidemark.cli.explaining import explain_uri, moment_of, recalled
+
+    output = Output(as_json)
+    moment = moment_of(as_of) if as_of else None
+    with told(output):
+        shop = workshop()
+        found = explain_uri(shop, uri)
+        if moment is None:
+            output.result(
+                {"uri": uri, "explanations": [e.as_dict() for e in found]},
+                lambda: render_documents.explanations(uri, found),
+            )
+        else:
+            past = [recalled(shop, e, moment) for e in found]
+            output.result(
+                {"uri": uri, "as_of": moment.isoformat(), "explanations": past},
+                lambda: render_documents.past(uri, moment, past),
+            )
+        if not found:
+            raise typer.Exit(1)
+
+
+@upkeep.command()
+def quarantine(source: Source = None, as_json: Json = False) -> None:
+    """List the documents that fail by their own fault, with the cure."""
+    from tidemark.cli import render_documents
+    from tidemark.cli.quarantines import read_quarantine
+
+    output = Output(as_json)
+    with told(output):
+        found = read_quarantine(workshop(), source)
+        output.result(
+            {"source": source, "documents": found}, lambda: render_documents.quarantine(found)
+        )
+
+
+@upkeep.command()
+def retry(
+    source: Source = None,
+    uris: Annotated[
+        list[str] | None,
+        typer.Option("--uri", help="Only this document; repeatable.", callback=text),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Try documents in quarantine again, from their stored bytes; nothing is fetched."""
+    from tidemark.cli.quarantines import retry_quarantined
+
+    output = Output(as_json)
+    failed = False
+    with told(output):
+        tried = 0
+        for summary, left in retry_quarantined(workshop(), source, uris or [], output):
+            tried += 1
+            failed |= bool(left) or summary.status != "success"
+            output.result(
+                {**summary.as_dict(), "left": left}, partial(render.retried, summary, left)
+            )
+        if not tried:
+            output.result({"source": source, "left": []}, lambda: render.nothing_to_retry())
+    if failed:
+        raise typer.Exit(1)
+
+
+@upkeep.command()
+def takedown(
+    uri: Annotated[
+        str, typer.Argument(help="A document's address, or the path of a file.", callback=text)
+    ],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source",
+            help="Only in this source; also keeps out what is not known yet.",
+            callback=text,
+        ),
+    ] = None,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Let the next crawl index it again.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove one document from everywhere, prove it, and keep it out of the next crawls."""
+    from tidemark.cli import render_takedowns
+    from tidemark.cli.takedowns import run_takedown, undo_takedown
+
+    output = Output(as_json)
+    with told(output):
+        if undo:
+            lifted = undo_takedown(workshop(), uri, source)
+            output.result(
+                {"uri": uri, "lifted": lifted}, lambda: render_takedowns.lifted(uri, lifted)
+            )
+            found = bool(lifted)
+        else:
+            done = run_takedown(workshop(), uri, source)
+            output.result(
+                {"uri": uri, "documents": [one.as_dict() for one in done]},
+                lambda: render_takedowns.takedowns(uri, done),
+            )
+            found = bool(done)
+        if not found:
+            raise typer.Exit(1)
+
+
+@upkeep.command()
+def housekeeping(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be removed; remove nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove what nobody needs any more: old versions, runs and files that nothing refers to."""
+    from tidemark.cli import render_takedowns
+    from tidemark.cli.housekeepings import run_housekeeping
+
+    output = Output(as_json)
+    with told(output):
+        done = run_housekeeping(workshop(), output, dry_run=dry_run, quiet=as_json)
+        output.result(done.as_dict(), lambda: render_takedowns.housekeeping(done))
+
+
+@upkeep.command()
+def migrate(as_json: Json = False) -> None:
+    """Bring the ledger's schema up to date."""
+    from tidemark.adapters.ledger_migrations import current, upgrade
+
+    output = Output(as_json)
+    with told(output):
+        url = workshop().ledger_url
+        upgrade(url)
+        revision = current(url)
+        output.result({"revision": revision}, lambda: f"The ledger is at revision {revision}.")

@@ -1,0 +1,271 @@
+"""What the stages ask of the ledger."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from tidemark.domain.records import (
+    Alias,
+    AuditRecord,
+    ChunkRecord,
+    DocumentRecord,
+    GenerationRecord,
+    RunDocument,
+    RunRecord,
+    SectionRecord,
+    SourceState,
+    Tombstone,
+    Touch,
+    VersionRecord,
+)
+
+
+class Ledger(Protocol):
+    """What is indexed, by whom, from what."""
+
+    def lock(
+        self, source: str, *, run_id: str | None = None, wait_seconds: float = 0.0
+    ) -> AbstractContextManager[None]:
+        """Hold the source's lock; freed by the death of the process that holds it.
+
+        Exclusive for a run in one process. With ``run_id``, for one task of a run made of many: the tasks of
+        one run hold it together, those of another do not get it meanwhile. Waits for ``wait_seconds`` while
+        another run has it, telling the log whom it waits for, then raises ``SourceBusyError``. Raises
+        ``TransientError`` at the end when it was lost on the way.
+        """
+
+    def is_locked(self, source: str) -> bool:
+        """Does any process hold the source's lock?"""
+
+    def lock_documents(self, document_ids: Sequence[UUID]) -> AbstractContextManager[None]:
+        """Hold the locks of some documents, so that two runs never write one at the same time.
+
+        Waits for them (a run holds each for the seconds it takes to write it); freed by the death of the
+        process that holds them. Not to be nested. Raises ``TransientError`` when it waited too long, and at
+        the end when they were lost on the way.
+        """
+
+    def documents(self, source: str | None = None) -> Iterator[DocumentRecord]:
+        """Stream all documents (of a source), ordered by source, then URI."""
+
+    def document(self, document_id: UUID) -> DocumentRecord | None: ...
+
+    def documents_by_id(self, ids: Sequence[UUID]) -> dict[UUID, DocumentRecord]: ...
+
+    def find_documents(self, uri: str) -> list[DocumentRecord]:
+        """Documents with exactly this URI, in any source."""
+
+    def documents_by_text(self, source: str, text_hashes: Sequence[str]) -> list[DocumentRecord]:
+        """Documents of a source whose live version has one of these texts, in no order."""
+
+    def documents_by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
+        """Documents of a source whose live version has exactly these bytes, in no order."""
+
+    def quarantined(self, source: str | None = None) -> Iterator[DocumentRecord]:
+        """Stream the documents in quarantine, ordered by source, then URI."""
+
+    def release(self, document_ids: Sequence[UUID]) -> None:
+        """Let the next run try quarantined documents again, whatever they failed under."""
+
+    def tombstones_by_id(self, ids: Sequence[UUID]) -> dict[UUID, Tombstone]: ...
+
+    def tombstones_by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[Tombstone]:
+        """Those of a source that had these bytes, are not expired and not taken down, in no order."""
+
+    def tombstones_before(self, source: str, removed_before: datetime) -> list[Tombstone]:
+        """The oldest 1,000 of a source that are not expired and were removed before a time."""
+
+    def expire(self, document_ids: Sequence[UUID]) -> None:
+        """Mark tombstones as expired: what they could be restored from is being deleted."""
+
+    def taken_down(self, source: str) -> list[Tombstone]:
+        """The tombstones that keep documents out of a source, in no order."""
+
+    def lift(self, document_id: UUID) -> None:
+        """Forget a tombstone, so that the document may be indexed again; missing is fine."""
+
+    def drop_tombstones(self, removed_before: datetime) -> int:
+        """Forget the oldest 1,000 expired ones removed before a time, with their events; how many.
+
+        Those that keep a document out stay.
+        """
+
+    def forgettable_tombstones(self, removed_before: datetime) -> int:
+        """How many ``drop_tombstones`` would forget in all."""
+
+    def raw_in_use(self, raw_hashes: Sequence[str]) -> set[str]:
+        """Those that any document, version, duplicate or tombstone that is not expired refers to."""
+
+    def raw_references(self) -> Iterator[str]:
+        """Stream all hashes that ``raw_in_use`` would find; one may come several times."""
+
+    def versions(self, document_id: UUID) -> list[VersionRecord]:
+        """What was live of a document and why it came to be, latest first."""
+
+    def all_versions(self) -> Iterator[VersionRecord]:
+        """Stream them all, ordered by document, latest first."""
+
+    def drop_versions(self, superseded_before: datetime) -> int:
+        """Forget the oldest 1,000 versions that another had replaced before a time; how many."""
+
+    def forget_versions(self, document_ids: Sequence[UUID]) -> None:
+        """Forget all versions of documents."""
+
+    def find_tombstones(self, uri: str) -> list[Tombstone]: ...
+
+    def aliases(self, source: str) -> Iterator[Alias]:
+        """Stream the other addresses of a source's documents, ordered by URI."""
+
+    def aliases_by_uri(self, source: str, uris: Sequence[str]) -> dict[str, Alias]: ...
+
+    def aliases_of(self, document_id: UUID) -> list[Alias]:
+        """Ordered by URI."""
+
+    def find_aliases(self, uri: str) -> list[Alias]:
+        """Aliases with exactly this URI, in any source, ordered by source."""
+
+    def save_aliases(self, aliases: Sequence[Alias]) -> None:
+        """Upsert by source and URI. One is ignored whose document is not there or whose URI is a document's.
+
+        An alias goes with its document, and when its URI becomes a document.
+        """
+
+    def drop_aliases(self, source: str, seen_before: datetime) -> None:
+        """Forget the aliases, other than of documents that moved, that were not seen since a time."""
+
+    def source_state(self, source: str) -> SourceState:
+        """Empty for a source that nothing is known of."""
+
+    def save_source_state(self, state: SourceState) -> None:
+        """Upsert; the tide mark stays as it is."""
+
+    def tide_mark(self, source: str) -> str:
+        """The mark that the source's index had when it was last begun to be written, "" for none."""
+
+    def save_tide_mark(self, source: str, mark: str) -> None: ...
+
+    def adopt_vectors(self, document_id: UUID, hashes: Mapping[UUID, str], checksum: str) -> None:
+        """Note what the vectors of points are (``vector_hash``) where that is not known yet."""
+
+    def sections(self, document_id: UUID) -> list[SectionRecord]:
+        """In document order."""
+
+    def chunks(self, document_id: UUID) -> list[ChunkRecord]:
+        """In document order."""
+
+    def begin(self, run_id: str, source: str, documents: Mapping[UUID, str]) -> None:
+        """Note, before their first write to the index, which documents (id to URI) are being written.
+
+        The note of a document is dropped by ``commit_document``, ``remove_document`` and ``settle`` (not
+        by ``update_document``); one that is still there tells of a run that died in between.
+        """
+
+    def in_flight(self, source: str) -> dict[UUID, str]:
+        """Documents whose last write was begun and not finished: id to URI."""
+
+    def begun(self, document_ids: Sequence[UUID]) -> set[UUID]:
+        """Those of them whose last write was begun and not finished."""
+
+    def settle(self, document_ids: Sequence[UUID]) -> None:
+        """Drop the notes of documents that turned out to have nothing to write."""
+
+    def commit_document(
+        self,
+        record: DocumentRecord,
+        sections: Sequence[SectionRecord],
+        chunks: Sequence[ChunkRecord],
+        event: RunDocument,
+    ) -> None:
+        """Write all rows of one document in one transaction, replace those it had, drop its tombstone.
+
+        It becomes a version (``versions``), one for each run.
+        """
+
+    def update_document(self, record: DocumentRecord, event: RunDocument) -> None:
+        """Write the document's own row (quarantine, gate passed); its sections and chunks stay.
+
+        It becomes a version when its live bytes are others than before.
+        """
+
+    def remove_document(self, tombstone: Tombstone, event: RunDocument) -> None:
+        """Delete all rows of one document and leave the tombstone, in one transaction.
+
+        That nothing is live any more becomes a version, unless the document is taken down.
+        """
+
+    def touch(self, run_id: str, seen_at: datetime, touches: Sequence[Touch]) -> None:
+        """Note that documents were seen: last_seen, validators, fetched_raw_hash, suspect.
+
+        Clears missing_*.
+        """
+
+    def miss(self, run_id: str, seen_at: datetime, document_ids: Sequence[UUID]) -> None:
+        """Note that documents were not reached: missing_since where unset, missing_runs + 1.
+
+        Repeating it for the same run changes nothing.
+        """
+
+    def start_run(self, run: RunRecord) -> None:
+        """Upsert by run_id, which is unique over all sources."""
+
+    def finish_run(self, run: RunRecord) -> None:
+        """Upsert by run_id."""
+
+    def run(self, run_id: str) -> RunRecord | None: ...
+
+    def running(self) -> list[RunRecord]:
+        """Runs that have not been finished, oldest first."""
+
+    def drop_runs(self, finished_before: datetime, keep: int) -> list[str]:
+        """Forget the oldest 1,000 runs finished before a time, with their events; their ids.
+
+        The latest ``keep`` of each source stay, and so does its latest success.
+        """
+
+    def runs(self, source: str | None = None, limit: int = 20) -> list[RunRecord]:
+        """Latest first."""
+
+    def record_events(self, events: Sequence[RunDocument]) -> None:
+        """Upsert by run_id and document_id."""
+
+    def events(self, document_id: UUID, limit: int = 20) -> list[RunDocument]:
+        """What runs did to a document, latest first."""
+
+    def run_events(self, run_id: str) -> Iterator[RunDocument]:
+        """Stream what one run did, ordered by URI."""
+
+    def count_chunks(self, source: str, generation: int) -> int: ...
+
+    def count_sections(self, source: str, generation: int) -> int: ...
+
+    def sources(self) -> list[str]:
+        """Names of all sources that have documents or runs, sorted."""
+
+    def count_quarantined(self, source: str) -> int: ...
+
+    def count_suspects(self, source: str) -> int:
+        """Documents with a newer version that is not believed."""
+
+    def totals(self, source: str | None = None) -> tuple[int, int]:
+        """How many documents have an indexed version, and how many chunks they have together."""
+
+    def generations(self, index_name: str) -> list[GenerationRecord]:
+        """Ascending by number."""
+
+    def save_generation(self, generation: GenerationRecord) -> None:
+        """Upsert by index_name and number."""
+
+    def drop_generation(self, index_name: str, number: int) -> None: ...
+
+    def documents_outside(self, generation: int) -> int:
+        """How many documents with an indexed version belong to another generation."""
+
+    def save_audit(self, record: AuditRecord) -> None: ...
+
+    def audits(self, source: str | None = None, limit: int = 20) -> list[AuditRecord]:
+        """Latest first; with a source, those of that source and those of all."""
+
+    def drop_audits(self, audited_before: datetime) -> int:
+        """Forget audits before a time; how many. The latest of each source stays."""

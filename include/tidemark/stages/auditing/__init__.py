@@ -1,0 +1,1 @@
+"""The parts of the audit: sums, comparison, generations, repair, and the search for a sample."""

@@ -1,0 +1,297 @@
+"""Housekeeping: what nobody refers to any more goes, and nothing that a run may need.
+
+Three things keep a value that a run needs:
+
+1. nothing is deleted that was written in the last day, nor since a run began that is still going on, waits
+   for a person, or was the last of its source and failed lately, so that it may be taken up again. What a run
+   fetches counts as written then, also where the very bytes were there before;
+2. what any row of the ledger refers to stays, and that is asked again right before a page is deleted;
+3. the store itself refuses to delete what was written after the list of it was read.
+
+Each step may be killed and repeated. A dry run counts the same and removes nothing.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from tidemark.domain.errors import SourceBusyError
+from tidemark.domain.hashing import Canonical
+from tidemark.domain.identity import document_id
+from tidemark.domain.records import GenerationStatus, RunRecord, RunStatus, Tombstone
+from tidemark.ports import Progress, quiet
+from tidemark.stages.generation import current_generation
+from tidemark.stages.litter import Freed, Leaving, References, sweep_artifacts
+from tidemark.stages.stores import Stores
+from tidemark.stages.takedown_order import unfinished
+
+YOUNG = timedelta(hours=24)
+KILLED = timedelta(days=2)
+"""A run that is said to be running for longer, while nobody holds its source's lock, was killed."""
+TAKEN_UP = timedelta(days=7)
+"""For so long a source's last run, if it failed, may still be taken up where it ended."""
+SKEW = timedelta(hours=1)
+"""The clocks of a store and of the ledger differ by less."""
+EVERY = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """For how long what may still be of use is kept; days.
+
+    history: a version that another replaced, with its snapshot. runs: runs, their files, and audits; the
+    latest ``keep_runs`` of each source in any case. tombstones: that a document was removed. grace: what a
+    removed document of a source that nobody declares any more could be restored from. elements: what another
+    parser made of a snapshot than the one whose version is kept.
+    """
+
+    history: int = 90
+    runs: int = 180
+    keep_runs: int = 20
+    tombstones: int = 365
+    grace: int = 30
+    elements: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Housekeeping:
+    """What was removed, or would be, by kind; ``notes`` for what a person should know."""
+
+    dry_run: bool
+    removed: dict[str, Freed]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def freed_bytes(self) -> int:
+        return sum(freed.bytes for freed in self.removed.values())
+
+    def sentence(self) -> str:
+        kinds = ", ".join(
+            f"{freed.count:,} {kind.replace('_', ' ')}"
+            for kind, freed in self.removed.items()
+            if freed.count
+        )
+        would = "Would remove" if self.dry_run else "Removed"
+        return f"{would} {kinds or 'nothing'}; {self.freed_bytes:,} bytes."
+
+    def as_dict(self) -> dict[str, Canonical]:
+        return {
+            "dry_run": self.dry_run,
+            "removed": {
+                kind: {"count": freed.count, "bytes": freed.bytes}
+                for kind, freed in self.removed.items()
+            },
+            "freed_bytes": self.freed_bytes,
+            "notes": list(self.notes),
+        }
+
+
+def keep_house(
+    stores: Stores,
+    retention: Retention,
+    index_name: str,
+    embed: str,
+    declared: Collection[str],
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Housekeeping:
+    """Remove what nobody needs any more from all stores.
+
+    ``embed``: the present embedding fingerprint. ``declared``: the sources that will have runs again.
+    """
+    broom = _Broom(stores, retention, stores.clock(), dry_run)
+    progress = progress or quiet()
+    progress.stage("ledger", None)
+    killed = broom.end_killed_runs()
+    since = broom.protected_since(killed)
+    leaving = broom.shorten_the_ledger(declared)
+    progress.stage("artifacts", None)
+    with References(stores.ledger, leaving) as references:
+        swept = sweep_artifacts(
+            stores,
+            references,
+            since=since,
+            elements_before=min(since, broom.before(retention.elements)),
+            dry_run=dry_run,
+            progress=progress,
+        )
+    count, size = stores.artifacts.discard_unfinished(broom.now - YOUNG, dry_run=dry_run)
+    generations = broom.drop_dead_generations(index_name, embed)
+    for order in unfinished(stores.artifacts):
+        broom.notes.append(
+            f"The takedown of {order.found.uri} was cut short; "
+            f"run `tidemark takedown {order.found.uri}` again."
+        )
+    removed = {
+        **swept,
+        "unfinished_writes": Freed(count, size),
+        **{kind: Freed(number) for kind, number in broom.counts.items()},
+        "generations": Freed(generations),
+    }
+    return Housekeeping(dry_run, removed, tuple(broom.notes))
+
+
+@dataclass(slots=True)
+class _Broom:
+    """The part that is done in the ledger and the index."""
+
+    stores: Stores
+    retention: Retention
+    now: datetime
+    dry_run: bool
+    counts: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def before(self, days: int) -> datetime:
+        return self.now - timedelta(days=days)
+
+    def end_killed_runs(self) -> set[str]:
+        """Runs that nobody carries out any more are said to have failed."""
+        ledger = self.stores.ledger
+        killed = [
+            run
+            for run in ledger.running()
+            if run.started_at < self.now - KILLED and not ledger.is_locked(run.source)
+        ]
+        for run in killed if not self.dry_run else ():
+            note = f"{run.note} It was killed.".strip()
+            ledger.finish_run(
+                replace(run, status=RunStatus.FAILED, finished_at=self.now, note=note)
+            )
+        self.counts["killed_runs"] = len(killed)
+        return {run.run_id for run in killed}
+
+    def protected_since(self, killed: set[str]) -> datetime:
+        """What was written since then stays, whatever refers to it."""
+        ledger = self.stores.ledger
+        needed = [run for run in ledger.running() if run.run_id not in killed]
+        for source in ledger.sources():
+            needed += [
+                run
+                for run in ledger.runs(source, limit=1)
+                if (run.status is RunStatus.FAILED or run.run_id in killed)
+                and run.started_at > self.now - TAKEN_UP
+            ]
+        oldest = min(needed, key=lambda run: run.started_at, default=None)
+        if oldest is None or oldest.started_at - SKEW >= self.now - YOUNG:
+            return self.now - YOUNG
+        self.notes.append(
+            f"The run {oldest.run_id} may still need what was written since "
+            f"{oldest.started_at:%Y-%m-%d %H:%M} UTC; that stays."
+        )
+        return oldest.started_at - SKEW
+
+    def shorten_the_ledger(self, declared: Collection[str]) -> Leaving:
+        """Forget what is past its time; what a dry run would have forgotten."""
+        ledger, keep = self.stores.ledger, self.retention
+        self.counts["versions"] = self._versions(self.before(keep.history))
+        expired = self._expire(set(ledger.sources()) - set(declared))
+        self.counts["tombstones"] = self._tombstones(self.before(keep.tombstones), expired)
+        runs = self._runs(self.before(keep.runs))
+        self.counts["audits"] = self._audits(self.before(keep.runs))
+        if not self.dry_run:
+            return Leaving()
+        ids = frozenset(stone.document_id for stone in expired)
+        return Leaving(self.before(keep.history), ids, frozenset(runs))
+
+    def _versions(self, limit: datetime) -> int:
+        ledger = self.stores.ledger
+        if self.dry_run:
+            return sum(1 for _, goes in Leaving(limit).versions(ledger) if goes)
+        count = 0
+        while dropped := ledger.drop_versions(limit):
+            count += dropped
+        return count
+
+    def _tombstones(self, limit: datetime, expired: list[Tombstone]) -> int:
+        ledger = self.stores.ledger
+        if self.dry_run:
+            more = (stone.removed_at < limit and not stone.taken_down for stone in expired)
+            return ledger.forgettable_tombstones(limit) + sum(more)
+        count = 0
+        while dropped := ledger.drop_tombstones(limit):
+            count += dropped
+        return count
+
+    def _expire(self, undeclared: Iterable[str]) -> list[Tombstone]:
+        """As every run does for its own source; what they kept goes with what nobody refers to.
+
+        What a dry run would expire, of each source the oldest 1,000.
+        """
+        ledger, limit = self.stores.ledger, self.before(self.retention.grace)
+        expired: list[Tombstone] = []
+        self.counts["expired_documents"] = 0
+        for source in sorted(undeclared):
+            if self.dry_run:
+                expired += ledger.tombstones_before(source, limit)
+                self.counts["expired_documents"] = len(expired)
+                continue
+            try:
+                with ledger.lock(source):
+                    while stones := ledger.tombstones_before(source, limit):
+                        ids = [stone.document_id for stone in stones]
+                        ledger.forget_versions(ids)
+                        ledger.expire(ids)
+                        self.counts["expired_documents"] += len(ids)
+            except SourceBusyError as error:
+                self.notes.append(str(error))
+        return expired
+
+    def _runs(self, limit: datetime) -> set[str]:
+        ledger, keep = self.stores.ledger, self.retention.keep_runs
+        gone: set[str] = set()
+        if self.dry_run:
+            for source in ledger.sources():
+                gone |= _old_runs(ledger.runs(source, limit=EVERY), limit, keep)
+        else:
+            while dropped := ledger.drop_runs(limit, keep):
+                gone |= set(dropped)
+        self.counts["runs"] = len(gone)
+        return gone
+
+    def _audits(self, limit: datetime) -> int:
+        ledger = self.stores.ledger
+        if not self.dry_run:
+            return ledger.drop_audits(limit)
+        latest: set[str | None] = set()
+        count = 0
+        for audit in ledger.audits(limit=EVERY):
+            count += audit.source in latest and audit.audited_at < limit
+            latest.add(audit.source)
+        return count
+
+    def drop_dead_generations(self, index_name: str, embed: str) -> int:
+        """Drop collections that are neither live nor being built; how many generations.
+
+        Under the lock under which they are made: one that the ledger does not know may be about to be.
+        """
+        ledger, index = self.stores.ledger, self.stores.index
+        with (
+            ledger.lock_documents([document_id("generations", index_name)]),
+            index.session(),
+        ):
+            live = index.live()
+            if live is None:
+                return 0  # Whatever happened here, a person should look at it first.
+            stay = {live, current_generation(ledger, index, index_name, embed)}
+            known = {record.number: record.status for record in ledger.generations(index_name)}
+            dead = [
+                number
+                for number in index.generations()
+                if number not in stay
+                and known.get(number, GenerationStatus.RETIRED) is GenerationStatus.RETIRED
+            ]
+            for number in dead if not self.dry_run else ():
+                index.drop(number)
+        return len(dead)
+
+
+def _old_runs(latest_first: list[RunRecord], limit: datetime, keep: int) -> set[str]:
+    """Those that ``Ledger.drop_runs`` would forget."""
+    good = [run for run in latest_first if run.status is RunStatus.SUCCESS][:1]
+    return {
+        run.run_id
+        for run in latest_first[keep:]
+        if run.finished_at is not None and run.finished_at < limit and run not in good
+    }

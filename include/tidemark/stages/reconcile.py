@@ -1,0 +1,79 @@
+"""Reconcile: are the ledger and the index of one time? A run asks this before it plans.
+
+Each run that is going to write puts a fresh tide mark for its source into the ledger and into the index.
+A store that is restored from a backup comes back with the mark of that time, so the marks disagree, and
+what the ledger says of the index cannot be trusted. Then the source is compared as a whole, and every
+document that differs is noted as one whose write was cut short. For those a run asks the index itself what
+it holds, embeds what is not there, and deletes what nobody knows.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from urllib.parse import urldefrag
+from uuid import UUID
+
+from tidemark.ports import Ledger, VectorIndex
+from tidemark.stages.audit import audit, counts_agree
+from tidemark.stages.job import Job, Tools
+
+PAGE = 500
+
+
+def in_step(ledger: Ledger, index: VectorIndex, source: str, generation: int) -> bool:
+    """Do ledger and index have the same mark and, but for writes that were cut short, the same counts?"""
+    mark = ledger.tide_mark(source)
+    with index.session():
+        if index.marks(generation, source) != (mark, mark):
+            return False
+        return counts_agree(ledger, index, generation, source)
+
+
+def reconcile(job: Job, tools: Tools, generation: int) -> int:
+    """Note all documents of the source that differ between ledger and index; how many.
+
+    0, and next to no work, when the stores are in step. Safe to repeat, safe to kill: the marks agree again
+    only after all is noted.
+    """
+    if in_step(tools.ledger, tools.index, job.source, generation):
+        return 0
+    tools.progress.stage("compare", None)
+    # Not in a session: the audit waits for documents that are being written, whose writer wants the index.
+    found = audit(tools.ledger, tools.index, generation, job.source)
+    noted = 0
+    differing = iter(found.documents | found.orphans)
+    while page := list(islice(differing, PAGE)):
+        uris = dict(_addresses(tools, generation, page))
+        tools.ledger.begin(job.run_id, job.source, uris)
+        noted += len(uris)
+    advance(tools.ledger, tools.index, job.source, generation, job.run_id)
+    return noted
+
+
+def advance(ledger: Ledger, index: VectorIndex, source: str, generation: int, mark: str) -> None:
+    """Put a fresh mark into both stores: to be done before the first of a run's writes.
+
+    ``mark``: unlike any before (a run's id). A kill between the two makes the next run compare the source.
+    """
+    ledger.save_tide_mark(source, mark)
+    index.mark(generation, source, mark)
+
+
+def _addresses(
+    tools: Tools, generation: int, documents: Iterable[UUID]
+) -> Iterator[tuple[UUID, str]]:
+    wanted = list(documents)
+    known = tools.ledger.documents_by_id(wanted)
+    graves = tools.ledger.tombstones_by_id([key for key in wanted if key not in known])
+    with tools.index.session():
+        for key in wanted:
+            found = known.get(key) or graves.get(key)
+            yield key, found.uri if found else _address_in_index(tools.index, generation, key)
+
+
+def _address_in_index(index: VectorIndex, generation: int, document: UUID) -> str:
+    """The address that the points of a document name, which the ledger does not know."""
+    where: dict[str, str | list[str]] = {"document_id": str(document)}
+    for scan in (index.scan_points, index.scan_sections):
+        for point in scan(generation, where):
+            return urldefrag(str(point.payload.get("source_uri", ""))).url
+    return ""

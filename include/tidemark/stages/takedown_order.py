@@ -1,0 +1,248 @@
+"""What a takedown is about: which document a URI means, and everything that is known to be of it.
+
+While a takedown is carried out its order is kept in the artifact store: the ledger's rows, which name what
+is to be deleted, are gone before all of that is. A takedown that was cut short is taken up from there.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from tidemark.domain.decision import ELSEWHERE
+from tidemark.domain.identity import document_id
+from tidemark.domain.model import CrawlEnd
+from tidemark.domain.records import Tombstone
+from tidemark.ports import ArtifactStore, Ledger, VectorIndex
+from tidemark.stages.codec import decode_listing_line
+from tidemark.stages.stores import Stores
+
+FOLDER = "takedowns/"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document that a URI means."""
+
+    source: str
+    uri: str
+    document_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A takedown.
+
+    run_id: what its events, tombstones and tide mark are told by.
+    uris: the document's address and its others, by the id that each has.
+    own_bytes: by id, what its tombstone keeps out, where there is such.
+    graves: documents of the source that were removed before, and had the same bytes; what could restore them
+        goes too.
+    raws: hashes of all bytes that were ever fetched of it.
+    counts: what the stores had of it before the first attempt, flat.
+    """
+
+    run_id: str
+    found: Found
+    uris: dict[UUID, str]
+    own_bytes: dict[UUID, str] = field(default_factory=dict)
+    graves: frozenset[UUID] = frozenset()
+    raws: frozenset[str] = frozenset()
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        return f"{FOLDER}{self.run_id}.json"
+
+    @property
+    def ids(self) -> list[UUID]:
+        """Its own id last: its row is what leads to the others."""
+        own = self.found.document_id
+        return [*(key for key in self.uris if key != own), own]
+
+    def encoded(self) -> bytes:
+        found = self.found
+        return json.dumps(
+            {
+                "run_id": self.run_id,
+                "found": [found.source, found.uri, str(found.document_id)],
+                "uris": {str(key): uri for key, uri in self.uris.items()},
+                "own_bytes": {str(key): raw for key, raw in self.own_bytes.items()},
+                "graves": sorted(map(str, self.graves)),
+                "raws": sorted(self.raws),
+                "counts": self.counts,
+            }
+        ).encode()
+
+    @classmethod
+    def decoded(cls, data: bytes) -> "Order":
+        told = json.loads(data)
+        source, uri, key = told["found"]
+        return cls(
+            told["run_id"],
+            Found(source, uri, UUID(key)),
+            {UUID(k): uri for k, uri in told["uris"].items()},
+            {UUID(k): raw for k, raw in told["own_bytes"].items()},
+            frozenset(map(UUID, told["graves"])),
+            frozenset(told["raws"]),
+            told["counts"],
+        )
+
+
+def unfinished(artifacts: ArtifactStore) -> Iterator[Order]:
+    """The takedowns that were begun and not finished."""
+    for key in list(artifacts.keys(FOLDER)):
+        try:
+            yield Order.decoded(artifacts.read(key))
+        except KeyError:
+            continue  # Finished meanwhile.
+
+
+def find(
+    stores: Stores, uris: Iterable[str], names: Collection[str], source: str | None = None
+) -> list[Found]:
+    """The documents that one of some spellings of a URI means, in any source or in one.
+
+    names: of all sources that are known. An address that leads to a document means that document; one that
+    only the index, or a removal, knows is found too.
+    """
+    found: dict[UUID, Found] = {}
+    for uri in uris:
+        for one in _known(stores, uri, names):
+            if source in (None, one.source):
+                found.setdefault(one.document_id, one)
+    return sorted(found.values(), key=lambda one: (one.source, one.uri))
+
+
+def _known(stores: Stores, uri: str, names: Collection[str]) -> Iterator[Found]:
+    ledger = stores.ledger
+    seen: set[str] = set()
+    for record in ledger.find_documents(uri):
+        seen.add(record.source)
+        yield Found(record.source, record.uri, record.document_id)
+    for alias in ledger.find_aliases(uri):
+        target = ledger.document(alias.document_id)
+        if target is not None and alias.source not in seen:
+            seen.add(alias.source)
+            yield Found(target.source, target.uri, target.document_id)
+    orders = [order for order in unfinished(stores.artifacts) if uri in order.uris.values()]
+    for found in (order.found for order in orders):
+        if found.source not in seen:
+            seen.add(found.source)
+            yield found
+    for stone in ledger.find_tombstones(uri):
+        if stone.source not in seen:
+            seen.add(stone.source)
+            yield Found(stone.source, stone.uri, stone.document_id)
+    rest = {document_id(name, uri): name for name in names if name not in seen}
+    half = ledger.begun(list(rest)) | set(_indexed(stores.index, rest))
+    yield from (Found(rest[key], uri, key) for key in sorted(half))
+
+
+def _indexed(index: VectorIndex, ids: Iterable[UUID]) -> Iterator[UUID]:
+    with index.session():
+        generations = index.generations()
+        for key in ids:
+            where: dict[str, str | list[str]] = {"document_id": str(key)}
+            if any(
+                count(generation, where)
+                for generation in generations
+                for count in (index.count_points, index.count_sections)
+            ):
+                yield key
+
+
+def order_of(stores: Stores, found: Found, run_id: str) -> Order:
+    """Everything that is known to be of a document, and what an attempt that was cut short knew."""
+    order = Order(run_id, found, {found.document_id: found.uri})
+    for begun in unfinished(stores.artifacts):
+        if found.document_id in begun.uris:
+            order = replace(
+                begun,
+                uris=order.uris | begun.uris,
+                own_bytes=order.own_bytes | begun.own_bytes,
+                graves=order.graves | begun.graves,
+                raws=order.raws | begun.raws,
+            )
+    order = _with_addresses(stores.ledger, order)
+    raws = order.raws | set(_raws(stores.ledger, order))
+    order = _with_old_addresses(stores.ledger, replace(order, raws=frozenset(raws)))
+    fetched = _fetched(stores, found.source, set(order.uris.values()))
+    return replace(order, raws=order.raws | fetched)
+
+
+def _with_addresses(ledger: Ledger, order: Order) -> Order:
+    """With the other addresses that lead to the document, and those taken down with it."""
+    source, own = order.found.source, order.found.document_id
+    uris, own_bytes = dict(order.uris), dict(order.own_bytes)
+    for alias in ledger.aliases_of(own):
+        key = document_id(alias.source, alias.uri)
+        uris[key] = alias.uri
+        if alias.raw_hash:
+            own_bytes[key] = alias.raw_hash
+    stones = ledger.tombstones_by_id(list(uris))
+    takedowns = {stone.run_id for stone in stones.values() if stone.taken_down}
+    if takedowns:
+        for stone in ledger.taken_down(source):
+            if stone.run_id in takedowns:
+                uris[stone.document_id] = stone.uri
+                stones[stone.document_id] = stone
+    for key, stone in stones.items():
+        if stone.raw_hash:
+            own_bytes.setdefault(key, stone.raw_hash)
+    for key, record in ledger.documents_by_id(list(uris)).items():
+        if bytes_ := record.raw_hash or record.fetched_raw_hash:
+            own_bytes[key] = bytes_
+    return replace(order, uris=uris, own_bytes=own_bytes)
+
+
+def _with_old_addresses(ledger: Ledger, order: Order) -> Order:
+    """With the addresses at which the same bytes stood before they went elsewhere, or were removed."""
+    uris, own_bytes, graves = dict(order.uris), dict(order.own_bytes), set(order.graves)
+    for stone in ledger.tombstones_by_raw(order.found.source, sorted(order.raws)):
+        if stone.reason in ELSEWHERE:
+            uris.setdefault(stone.document_id, stone.uri)
+            own_bytes.setdefault(stone.document_id, stone.raw_hash or "")
+        elif stone.document_id not in uris:
+            graves.add(stone.document_id)
+    return replace(order, uris=uris, own_bytes=own_bytes, graves=frozenset(graves))
+
+
+def _raws(ledger: Ledger, order: Order) -> Iterator[str]:
+    yield from filter(None, order.own_bytes.values())
+    for record in ledger.documents_by_id(order.ids).values():
+        yield from filter(None, (record.raw_hash, record.fetched_raw_hash))
+        if record.failure is not None and record.failure.raw_hash:
+            yield record.failure.raw_hash
+    for key in order.ids:
+        yield from (version.raw_hash for version in ledger.versions(key))
+
+
+def _fetched(stores: Stores, source: str, uris: set[str]) -> frozenset[str]:
+    """What runs have fetched from some addresses, as far as their listings are there: indexed or not."""
+    found: set[str] = set()
+    quoted = [json.dumps(uri, ensure_ascii=False) for uri in uris]
+    for key in list(stores.artifacts.keys("runs/")):
+        if not key.endswith("/listing.jsonl"):
+            continue
+        run = stores.ledger.run(key.split("/")[1])
+        if run is not None and run.source != source:
+            continue
+        try:
+            for line in stores.artifacts.lines(key):
+                # Decoded only where it may be one of them: listings are long.
+                if any(uri in line for uri in quoted):
+                    observed = decode_listing_line(line)
+                    if not isinstance(observed, CrawlEnd) and observed.uri in uris:
+                        found |= {observed.raw_hash} if observed.raw_hash else set()
+        except KeyError:
+            continue  # Housekeeping was quicker.
+    return frozenset(found)
+
+
+def stones_of(ledger: Ledger, found: Found) -> list[Tombstone]:
+    """What a takedown left to keep a document and its other addresses out."""
+    own = ledger.tombstones_by_id([found.document_id]).get(found.document_id)
+    if own is None or not own.taken_down:
+        return []
+    return [stone for stone in ledger.taken_down(found.source) if stone.run_id == own.run_id]

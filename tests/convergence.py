@@ -1,0 +1,522 @@
+"""A machine that does to a source, its runs and its stores whatever can happen to them, in any order.
+
+After each of its checks, one clean run, the index must be what a fresh index of the same source would be.
+And at no write of any run may a healthy document be missing.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid5
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from faulty_ports import MODES, Fault, KilledError, Line, Turns
+from site_model import (
+    ABSENT,
+    LEADING,
+    PARAGRAPHS,
+    SICK,
+    URIS,
+    Expected,
+    Page,
+    RefusingIndex,
+    Setup,
+    aliases,
+    difference,
+    expected,
+    held,
+    lay_out,
+    rows,
+    with_page,
+)
+from store_copies import Stores
+from tidemark.adapters.memory_artifacts import MemoryArtifacts
+from tidemark.domain.checksums import add, checksum, point_part, section_part, vector_hash
+from tidemark.domain.errors import TidemarkError
+from tidemark.domain.hashing import digest_of, digest_text
+from tidemark.domain.identity import document_id
+from tidemark.domain.model import PointWrite
+from tidemark.domain.plan import Target
+from tidemark.domain.records import DocumentStatus
+from tidemark.domain.summary import RunSummary
+from tidemark.stages.audit import audit, remove_orphans, repair
+from tidemark.stages.crawl import crawl
+from tidemark.stages.generation import ensure_generation
+from tidemark.stages.job import Job, Tools, embed_fingerprint, target
+from tidemark.stages.plan import make_plan
+from tidemark.stages.process import process_batch
+from tidemark.stages.reconcile import advance, reconcile
+from tidemark.stages.report import begin
+from tidemark.stages.run import run_source
+from tidemark.stages.site import knowing_site
+from tidemark.stages.sweep import sweep
+from worlds import SOURCE, World
+
+STORES = ("ledger", "index")
+
+uris = st.sampled_from(URIS)
+texts = st.lists(st.sampled_from(PARAGRAPHS), min_size=1, max_size=3).map(tuple)
+titles = st.sampled_from(["A page", "The tide"])
+setups = st.builds(
+    Setup,
+    tokens=st.sampled_from([40, 12]),
+    labels=st.sampled_from([("one",), ("two",)]),
+    parser=st.sampled_from([1, 2]),
+    dimension=st.sampled_from([16, 16, 24]),
+    etags=st.booleans(),
+)
+calls = st.integers(0, 40) | st.integers(0, 160)
+faults = st.builds(
+    Fault, mode=st.sampled_from(MODES), at=calls, calls=st.sampled_from([1, 1, 2, 5, 1000])
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A run as tasks: planned, its batches still to be processed; of what site, and indexed how."""
+
+    site: dict[str, Page]
+    setup: Setup
+    job: Job
+    tools: Tools
+    goal: Target
+    batches: tuple[str, ...]
+
+
+class Convergence(RuleBasedStateMachine):
+    """What happens; a subclass says on what stores."""
+
+    def stores(self) -> Stores:
+        raise NotImplementedError
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: Stores = self.stores()
+        self.world = World()
+        self.world.artifacts = MemoryArtifacts(self.world._clock)
+        self.setup = Setup()
+        self.site: dict[str, Page] = dict.fromkeys(URIS, Page("gone"))
+        self.history: list[Page] = []
+        self.copies: dict[str, list[Any]] = {name: [] for name in STORES}
+        self.bodies: dict[str, Page] = {}
+        self.hand = ""
+        self.older: Planned | None = None
+        self._take_up()
+
+    # The site
+
+    def lay(self, uri: str, page: Page) -> None:
+        self.site = with_page(self.site, uri, page)
+        if page.kind == "page":
+            self.bodies[digest_text(str(page.body()))] = page
+
+    @initialize(site=st.lists(texts, min_size=2, max_size=4), setup=setups)
+    def there_is_a_site(self, site: list[tuple[str, ...]], setup: Setup) -> None:
+        self.setup = setup
+        for uri, paragraphs in zip(URIS, site, strict=False):
+            self.lay(uri, Page(paragraphs=paragraphs))
+        self.clean_run()
+
+    @rule(uri=uris, paragraphs=texts, title=titles, pad=st.integers(0, 2))
+    def a_page_is_written(
+        self, uri: str, paragraphs: tuple[str, ...], title: str, pad: int
+    ) -> None:
+        self.lay(uri, Page("page", title, paragraphs, pad))
+
+    @rule(uri=uris, what=st.sampled_from(["title", "pad", "shrink", "swap"]))
+    def a_page_is_edited(self, uri: str, what: str) -> None:
+        page = self.site[uri]
+        if page.kind != "page":
+            return
+        edits: dict[str, dict[str, Any]] = {
+            "title": {"title": page.title + "!"},
+            "pad": {"pad": page.pad + 1},
+            "shrink": {"paragraphs": page.paragraphs[:1]},
+            "swap": {"paragraphs": page.paragraphs[::-1]},
+        }
+        self.history.append(page)
+        self.lay(uri, replace(page, **edits[what]))
+
+    @rule(uri=uris, to=uris, how=st.sampled_from(["moved", "alias", "gone", "unlisted", "copied"]))
+    def a_page_goes_elsewhere(self, uri: str, to: str, how: str) -> None:
+        page = self.site[uri]
+        if uri == to or page.kind != "page":
+            return
+        self.lay(to, page)
+        if how != "copied":
+            self.lay(uri, Page(how, target=to if how in LEADING else ""))
+
+    @rule(uri=uris, to=uris, how=st.sampled_from(sorted(LEADING)))
+    def an_address_leads_to_another(self, uri: str, to: str, how: str) -> None:
+        if uri != to and self.site[to].kind == "page":
+            self.lay(uri, Page(how, target=to))
+
+    @rule(uri=uris, how=st.sampled_from(["gone", "unlisted", "excluded"]))
+    def a_page_vanishes(self, uri: str, how: str) -> None:
+        self.history.append(self.site[uri])
+        self.lay(uri, Page(how))
+
+    @precondition(lambda self: self.history)
+    @rule(uri=uris, data=st.data())
+    def something_comes_back(self, uri: str, data: st.DataObject) -> None:
+        page = data.draw(st.sampled_from(self.history))
+        if page.kind not in LEADING:
+            self.lay(uri, page)
+
+    @rule(uri=uris, kind=st.sampled_from(sorted(SICK)), paragraphs=texts)
+    def a_page_becomes_sick(self, uri: str, kind: str, paragraphs: tuple[str, ...]) -> None:
+        self.history.append(self.site[uri])
+        self.lay(uri, Page(kind, paragraphs=paragraphs))
+
+    @rule(setup=setups)
+    def it_is_configured_otherwise(self, setup: Setup) -> None:
+        self.setup = setup
+
+    # Runs
+
+    @rule(
+        trouble=st.sampled_from(["", "", "failing", "incomplete", "away", "force", "limit"]),
+        uri=uris,
+        fault=st.none() | faults,
+        photo=st.sampled_from(["", "", *STORES]),
+        photo_at=calls,
+    )
+    def a_run(self, trouble: str, uri: str, fault: Fault | None, photo: str, photo_at: int) -> None:
+        line = Line(fault)
+        if photo and fault is None:
+            line.photo, line.photo_at = lambda: self._copy(photo), photo_at
+        self._prepare(trouble, uri)
+        job = {"force": {"force": True}, "limit": {"limit": 2}}.get(trouble, {})
+        self._watch(line)
+        self._run(line, **job)
+
+    @rule(
+        lengths=st.lists(st.integers(1, 30), min_size=1, max_size=12),
+        faults=st.tuples(st.none() | faults, st.none() | faults),
+        uri=uris,
+        page=st.builds(Page, paragraphs=texts) | st.just(Page("gone")),
+    )
+    def two_runs_overlap(
+        self, lengths: list[int], faults: tuple[Fault | None, Fault | None], uri: str, page: Page
+    ) -> None:
+        """The first has lost its source's lock and does not know; the site changes when the other begins."""
+        before = dict(self.site)
+        turns = Turns(lengths)
+        lines = [Line(fault, turns=turns) for fault in faults]
+        self._prepare("", uri)
+
+        def second() -> None:
+            self.lay(uri, page)
+            lay_out(self.world, self.site)
+            self._run(lines[1])
+
+        for line in lines:
+            self._watch(line, with_page(before, uri, page), before)
+        turns.run(lambda: self._run(lines[0]), second)
+        self._told(*lines)
+
+    @rule(
+        lengths=st.lists(st.integers(1, 30), min_size=1, max_size=12),
+        fault=st.none() | faults,
+        swept=st.booleans(),
+    )
+    def tasks_of_a_run_overlap(self, lengths: list[int], fault: Fault | None, swept: bool) -> None:
+        """Each batch is processed twice at the same time, by a task and by its retry."""
+        self._prepare("", URIS[0])
+        planned = self._plan()
+        turns = Turns(lengths)
+        lines = [Line(fault, turns=turns), Line(turns=turns)]
+        for line in lines:
+            self._watch(line)
+        turns.run(*(lambda line=line: self._process(planned, line) for line in lines))
+        self._told(*lines)
+        self.older = planned
+        if swept:
+            sweep(planned.job, planned.tools, planned.goal.generation)
+
+    @precondition(lambda self: self.older is not None)
+    @rule(fault=st.none() | faults)
+    def an_old_task_wakes_up(self, fault: Fault | None) -> None:
+        """It has slept while other runs went on, and processes what it was given."""
+        line = Line(fault)
+        self._watch(line, old=self.older)
+        self._process(self.older, line)
+        self._told(line)
+
+    # Stores
+
+    @rule(which=st.sampled_from(STORES))
+    def a_store_is_copied(self, which: str) -> None:
+        self._copy(which)
+
+    @precondition(lambda self: any(self.copies.values()))
+    @rule(which=st.sampled_from(STORES), data=st.data())
+    def a_store_is_put_back(self, which: str, data: st.DataObject) -> None:
+        if self.copies[which]:
+            age = data.draw(st.integers(1, len(self.copies[which])))
+            self.kept.restore(which, self.copies[which][-age])
+            self._take_up()
+
+    @rule(which=st.sampled_from(STORES))
+    def a_store_is_lost(self, which: str) -> None:
+        self.kept.wipe(which)
+        self._take_up()
+
+    @rule(
+        what=st.sampled_from(["lost", "gained", "changed"]),
+        number=st.integers(0, 10),
+        sections=st.booleans(),
+    )
+    def somebody_meddles_with_the_index(self, what: str, number: int, sections: bool) -> None:
+        index, live = self.world.index, self.world.index.live()
+        found = list((index.scan_sections if sections else index.scan_points)(live)) if live else []
+        # What is lost and what is gained may cancel out in the counts; only an audit sees such.
+        if not found or live is None:
+            return
+        self.hand = what if self.hand in ("", what) else "changed"
+        item = sorted(found, key=lambda p: p.point_id)[number % len(found)]
+        delete = index.delete_sections if sections else index.delete_points
+        dense = None if sections else (0.25,) * index.dimension(live)
+        write = index.upsert_sections if sections else index.upsert_points
+        if what == "lost":
+            delete(live, [item.point_id])
+        elif what == "gained":
+            write(live, [PointWrite(uuid5(item.point_id, str(number)), item.payload, dense)])
+        else:
+            payload = item.payload if number % 2 else {**item.payload, "title": "meddled with"}
+            write(live, [PointWrite(item.point_id, payload, dense)])
+
+    @rule()
+    def an_audit_repairs(self) -> None:
+        self._repair()
+
+    # Checks
+
+    @rule()
+    def it_converges(self) -> None:
+        self.clean_run()
+
+    def teardown(self) -> None:
+        self.clean_run()
+
+    def clean_run(self) -> None:
+        """One whole run that nothing disturbs, and all that must be right after it."""
+        if self.hand == "changed":
+            self._repair()
+        self._prepare("", URIS[0])
+        want = expected(self.site, self.setup)
+        bound = self._texts_missing(want)
+        live_before = self._live_sick()
+        summary, line = self._clean()
+        assert summary.status == "success", summary
+        assert len(self.world.embedder.texts) <= bound, "what is there is not embedded again"
+        self._assert_right(want, live_before)
+        self._prepare("", URIS[0])
+        again, line = self._clean()
+        assert (again.status, line.writes) == ("success", []), again
+        assert not self.world.embedder.texts and not self.world.partitioner.calls, again
+        self.hand = ""
+
+    def _clean(self) -> tuple[RunSummary, Line]:
+        line = Line()
+        self._watch(line)
+        summary = self._run(line)
+        self._told(line)
+        assert summary is not None
+        return summary, line
+
+    def _assert_right(self, want: Expected, live_before: dict[str, str]) -> None:
+        world, generation = self.world, self.world.generation
+        sick = {uri for uri, page in self.site.items() if page.kind in SICK}
+        assert world.index.live() == generation
+        for scan, wanted in (("scan_points", want.points), ("scan_sections", want.sections)):
+            found = held(world, scan)
+            differing = difference({u: h for u, h in found.items() if u not in sick}, wanted)
+            assert not differing, (scan, differing)
+        told = rows(world)
+        assert {u: r for u, r in told.items() if u not in sick} == want.rows
+        assert sick <= told.keys()
+        assert world.ledger.in_flight(SOURCE) == {}
+        mark = world.ledger.tide_mark(SOURCE)
+        assert world.index.marks(generation, SOURCE) == (mark, mark)
+        findings = world.audit()
+        assert findings.clean, findings
+        assert want.aliases.items() <= aliases(world).items()
+        for record in world.ledger.documents(SOURCE):
+            assert record.generation in (None, generation)
+            assert record.checksum == self._checksum(record.document_id) or record.raw_hash is None
+            if record.uri in sick:
+                assert record.status is DocumentStatus.QUARANTINED
+                assert record.raw_hash is not None or record.uri not in live_before, "it was live"
+
+    # How
+
+    def _take_up(self) -> None:
+        self.world.ledger = self.kept.ledger
+        self.world.index = RefusingIndex(self.kept.index)  # type: ignore[assignment]
+
+    def _copy(self, which: str) -> None:
+        self.copies[which].append(self.kept.copy(which))
+
+    def _prepare(self, trouble: str, uri: str) -> None:
+        world = self.world
+        world.now += timedelta(hours=1)
+        self.setup.apply(world)
+        lay_out(world, self.site)
+        world.source.away = "It does not answer." if trouble == "away" else ""
+        world.source.incomplete = "It broke off." if trouble == "incomplete" else ""
+        if trouble == "failing":
+            world.source.failing[uri] = "answers 503"
+        world.embedder.texts.clear()
+        world.partitioner.calls.clear()
+
+    def _run(self, line: Line, **changes: object) -> RunSummary | None:
+        job = self.setup.job(self.world, **changes)
+        try:
+            return run_source(job, line.tools(self.world.tools()), "test")
+        except KilledError:
+            return None
+        except TidemarkError:
+            if line.fault is None and line.turns is None:
+                raise
+            return None
+        finally:
+            if line.turns is None:
+                self._told(line)
+
+    def _plan(self) -> Planned:
+        job = self.setup.job(self.world, batch_documents=2)
+        tools = self.world.tools()
+        begin(job, tools, "test")
+        crawl(job, tools)
+        tools = knowing_site(job, tools)
+        generation = ensure_generation(
+            tools.ledger, tools.index, job.index_name, tools.embedder, tools.lexical, tools.clock
+        )
+        reconcile(job, tools, generation)
+        goal = target(job, tools, generation)
+        plan = make_plan(job, tools, goal)
+        advance(tools.ledger, tools.index, SOURCE, generation, job.run_id)
+        return Planned(dict(self.site), self.setup, job, tools, goal, plan.batches)
+
+    def _process(self, planned: Planned, line: Line) -> None:
+        tools = replace(
+            planned.tools, ledger=self.world.ledger, index=self.world.index
+        )  # what was put back since
+        try:
+            for key in planned.batches:
+                process_batch(planned.job, line.tools(tools), planned.goal, key)
+        except (KilledError, TidemarkError):
+            pass
+
+    def _repair(self) -> None:
+        """The audit of a source with its repair, under the present configuration."""
+        self._prepare("", URIS[0])
+        world = self.world
+        job, tools = self.setup.job(world), world.tools()
+        embed = embed_fingerprint(tools.embedder, tools.lexical)
+        live = world.index.live()
+        if live is None or world.index.built_under(live) != embed:
+            return
+        found = audit(world.ledger, world.index, live, SOURCE)
+        remove_orphans(world.index, live, found.orphans)
+        records = world.ledger.documents_by_id(list(found.documents)).values()
+        repair(job, tools, target(job, tools, live), records)
+
+    # What must hold at every write
+
+    def _ids(self) -> frozenset[str]:
+        live = self.world.index.live()
+        if live is None:
+            return frozenset()
+        return frozenset(str(p.point_id) for p in self.world.index.scan_points(live))
+
+    def _watch(self, line: Line, *sites: dict[str, Page], old: Planned | None = None) -> None:
+        """Of each document that is whole now one version must be whole at each moment of the run.
+
+        ``sites``: those that the run may see. ``old``: what it is told to do, though that is out of date.
+        """
+        sites = (*(sites or (self.site,)), *([old.site] if old else []))
+        setups = [self.setup, *([old.setup] if old else [])]
+        versions = [expected(site, setup) for site in sites for setup in setups]
+        there = self._ids()
+        duties: dict[str, list[frozenset[str]]] = {}
+        for uri, page in self.site.items():
+            if any(site[uri].kind in ABSENT for site in sites):
+                continue
+            ends = {site[uri].target or uri for site in sites}
+            newer = [v.ids(end) for v in versions for end in ends if end in v.points]
+            chunks = self.world.ledger.chunks(document_id(SOURCE, uri))
+            now = frozenset(str(chunk.point_id) for chunk in chunks)
+            whole = [ids for ids in newer if ids <= there]
+            if whole and len(versions) == 1 and page.kind == "page":
+                duties[uri] = whole
+            elif now and now <= there:
+                duties[uri] = [now, *newer, *self._live_anew(uri, setups)]
+
+        def look(name: str) -> None:
+            ids = self._ids()
+            for uri, alternatives in duties.items():
+                if not any(one <= ids for one in alternatives):
+                    self.lost.append(f"{uri} is not whole after {name}")
+
+        self.lost: list[str] = []
+        line.watch = look
+
+    def _live_anew(self, uri: str, setups: Iterable[Setup]) -> list[frozenset[str]]:
+        """The live version as it is cut by now, which a run writes where it cannot have a newer one."""
+        record = self.world.ledger.document(document_id(SOURCE, uri))
+        page = self.bodies.get(record.raw_hash or "") if record else None
+        return [expected({uri: page}, setup).ids(uri) for setup in setups] if page else []
+
+    def _told(self, *lines: Line) -> None:
+        assert not self.lost, self.lost
+
+    # What a clean run may cost, and what may not get lost
+
+    def _texts_missing(self, want: Expected) -> int:
+        """How many texts have no vector in the generation that the run will write."""
+        world = self.world
+        tools = world.tools()
+        embed = embed_fingerprint(tools.embedder, tools.lexical)
+        from tidemark.stages.generation import current_generation
+
+        generation = current_generation(world.ledger, world.index, "tidemark", embed)
+        there: dict[str, str] = {}
+        if generation is not None:
+            points = world.index.scan_points(generation, vectors=True)
+            there = {str(p.point_id): vector_hash(p.dense) for p in points if p.dense}
+        missing = sum(
+            there.get(key) != vector
+            for document in want.points.values()
+            for key, (_, vector) in document.items.items()
+        )
+        sick = [uri for uri, page in self.site.items() if page.kind in SICK]
+        # Of a sick one: what it has now, which is tried, and what was live, which may have to be restored.
+        return missing + sum(8 for _ in sick)
+
+    def _live_sick(self) -> dict[str, str]:
+        return {
+            record.uri: record.raw_hash
+            for record in self.world.ledger.documents(SOURCE)
+            if record.raw_hash is not None and self.site[record.uri].kind in SICK
+        }
+
+    def _checksum(self, document: UUID) -> str:
+        where: dict[str, Any] = {"document_id": str(document)}
+        index, generation = self.world.index, self.world.generation
+        points: Iterable[int] = (
+            point_part(p.point_id, digest_of(p.payload), vector_hash(p.dense or ()))
+            for p in index.scan_points(generation, where, vectors=True)
+        )
+        sections = (
+            section_part(s.point_id, digest_of(s.payload))
+            for s in index.scan_sections(generation, where)
+        )
+        return checksum([add(*points), add(*sections)])
+
+
+Factory = Callable[[], Convergence]

@@ -1,0 +1,63 @@
+"""Ports that die before a chosen write: what SIGKILL does to a process, write by write.
+
+To die after one is to die before the next, and to die at a call that only reads too.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+READS = frozenset({
+    "aliases", "aliases_by_uri", "aliases_of", "all_versions", "audits", "begun", "built_under", "chunks",
+    "count", "count_chunks", "count_points", "count_sections", "dimension", "document", "documents",
+    "documents_by_id", "documents_by_raw", "documents_by_text", "entries", "events", "exists",
+    "find_aliases", "find_documents", "find_tombstones", "generations", "get_points", "get_vectors",
+    "in_flight", "is_locked", "keys", "lines", "live", "lock", "lock_documents", "marks", "raw_in_use",
+    "raw_references", "read", "run", "run_events", "running", "runs", "scan_points", "scan_sections",
+    "sections", "session", "source_state", "sources", "taken_down", "tide_mark", "tombstones_before",
+    "tombstones_by_id", "tombstones_by_raw", "totals", "versions",
+})  # fmt: skip
+
+
+class KilledError(BaseException):
+    """Stands in for SIGKILL: nothing may catch it and go on."""
+
+
+class Fuse:
+    """Burns before the write that is chosen, None for never; ``ticks`` counts them."""
+
+    def __init__(self, at: int | None = None) -> None:
+        self.at = at
+        self.ticks = 0
+
+    def tick(self) -> None:
+        if self.ticks == self.at:
+            raise KilledError(f"killed before write {self.ticks}")
+        self.ticks += 1
+
+
+class Killing:
+    """A port whose writes burn the fuse."""
+
+    def __init__(self, inner: Any, fuse: Fuse) -> None:
+        self._inner = inner
+        self._fuse = fuse
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._inner, name)
+        if not callable(value) or name in READS:
+            return value
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self._fuse.tick()
+            return value(*args, **kwargs)
+
+        return call
+
+
+def killed(work: Callable[[Fuse], object], at: int | None) -> int:
+    """Do some work that dies before a write; how many it came to."""
+    fuse = Fuse(at)
+    with suppress(KilledError):
+        work(fuse)
+    return fuse.ticks

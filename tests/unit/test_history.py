@@ -1,0 +1,108 @@
+"""What a document was, when, and why it was cut or embedded again."""
+
+from datetime import datetime
+
+import pytest
+
+from tidemark.domain.errors import DocumentError
+from tidemark.domain.identity import document_id
+from tidemark.domain.profile import Profile
+from tidemark.stages.explain import Explanation, explain
+from tidemark.stages.history import recall
+from tidemark.stages.job import raw_key
+from worlds import SOURCE, World, page
+
+A = "https://example.org/a"
+
+
+def explained(world: World) -> Explanation:
+    (found,) = explain(world.ledger, A, [document_id(SOURCE, A)])
+    return found
+
+
+def changed(world: World, text: str) -> datetime:
+    """Index another text; when that was done."""
+    world.documents[A] = page("A", text)
+    world.run()
+    return world.now
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_each_writing_of_a_document_is_a_version_with_its_reason(world: World) -> None:
+    changed(world, "Alpha stands.")
+    changed(world, "Beta stands.")
+    world.profile = Profile(target_tokens=12, max_tokens=16, min_tokens=0)
+    world.run()
+    world.run()
+    assert [v.reason for v in explained(world).versions] == ["config", "content", "new"]
+    hashes = [v.raw_hash for v in explained(world).versions]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_bytes_that_changed_around_the_content_are_a_version_too(world: World) -> None:
+    changed(world, "Alpha stands.")
+    world.documents[A] = str(world.documents[A]) + "\n\n\n\n"
+    world.run()
+    assert [v.reason for v in explained(world).versions] == ["furniture", "new"]
+
+
+def test_a_failure_is_no_version(world: World) -> None:
+    changed(world, "Alpha stands.")
+    world.documents[A] = b"\xff broken"
+    world.run()
+    assert [v.reason for v in explained(world).versions] == ["new"]
+
+
+def test_it_can_be_told_what_was_live_at_any_moment(world: World) -> None:
+    before = world.now
+    first = changed(world, "Alpha stands.")
+    second = changed(world, "Beta stands.")
+    found = explained(world)
+    assert found.at(before) is None
+    for moment, text in ((first, "Alpha stands."), (second, "Beta stands.")):
+        version = found.at(moment)
+        assert version is not None
+        content, as_then = recall(world.artifacts, world.partitioner, version)
+        assert [e.text for e in content.elements][-1] == text
+        assert as_then
+
+
+def test_nothing_was_live_while_it_was_gone(world: World) -> None:
+    first = changed(world, "Alpha stands.")
+    del world.documents[A]
+    world.source.gone[A] = "404"
+    world.run()
+    gone = world.now
+    world.source.gone.clear()
+    back = changed(world, "Alpha stands.")
+    found = explained(world)
+    assert [v.reason for v in found.versions] == ["restored", "gone", "new"]
+    assert found.at(first) is not None
+    assert found.at(gone) is None
+    assert found.at(back) is not None
+
+
+def test_without_its_elements_it_is_read_again_from_its_bytes(world: World) -> None:
+    moment = changed(world, "Alpha stands.")
+    changed(world, "Beta stands.")
+    for key in list(world.artifacts.keys("elements/")):
+        world.artifacts.delete(key)
+    version = explained(world).at(moment)
+    assert version is not None
+    content, as_then = recall(world.artifacts, world.partitioner, version)
+    assert [e.text for e in content.elements][-1] == "Alpha stands."
+    assert not as_then
+
+
+def test_a_snapshot_that_is_gone_is_said_to_be(world: World) -> None:
+    moment = changed(world, "Alpha stands.")
+    version = explained(world).at(moment)
+    assert version is not None
+    for key in [*world.artifacts.keys("elements/"), raw_key(version.raw_hash)]:
+        world.artifacts.delete(key)
+    with pytest.raises(DocumentError, match="TIDEMARK_HISTORY_DAYS"):
+        recall(world.artifacts, world.partitioner, version)

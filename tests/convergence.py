@@ -4,7 +4,9 @@ After each of its checks, one clean run, the index must be what a fresh index of
 And at no write of any run may a healthy document be missing.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -42,9 +44,11 @@ from tidemark.domain.model import PointWrite
 from tidemark.domain.plan import Target
 from tidemark.domain.records import DocumentStatus
 from tidemark.domain.summary import RunSummary
-from tidemark.stages.audit import audit, remove_orphans, repair
+from tidemark.stages.auditing.given import AuditTools
+from tidemark.stages.auditing.whole import audit_index
 from tidemark.stages.crawl import crawl
 from tidemark.stages.generation import ensure_generation
+from tidemark.stages.housekeeping import Retention, keep_house
 from tidemark.stages.job import Job, Tools, embed_fingerprint, target
 from tidemark.stages.plan import make_plan
 from tidemark.stages.process import process_batch
@@ -52,7 +56,10 @@ from tidemark.stages.reconcile import advance, reconcile
 from tidemark.stages.report import begin
 from tidemark.stages.run import run_source
 from tidemark.stages.site import knowing_site
+from tidemark.stages.stores import Stores as Upkeep
 from tidemark.stages.sweep import sweep
+from tidemark.stages.takedown import NoCache, take_down
+from tidemark.stages.takedown_order import Found
 from worlds import SOURCE, World
 
 STORES = ("ledger", "index")
@@ -89,6 +96,9 @@ class Planned:
 class Convergence(RuleBasedStateMachine):
     """What happens; a subclass says on what stores."""
 
+    takes_down = True
+    keeps_house = True
+
     def stores(self) -> Stores:
         raise NotImplementedError
 
@@ -103,6 +113,7 @@ class Convergence(RuleBasedStateMachine):
         self.copies: dict[str, list[Any]] = {name: [] for name in STORES}
         self.bodies: dict[str, Page] = {}
         self.hand = ""
+        self.forgetful = False
         self.older: Planned | None = None
         self._take_up()
 
@@ -255,15 +266,19 @@ class Convergence(RuleBasedStateMachine):
     @precondition(lambda self: any(self.copies.values()))
     @rule(which=st.sampled_from(STORES), data=st.data())
     def a_store_is_put_back(self, which: str, data: st.DataObject) -> None:
-        if self.copies[which]:
+        if self.copies[which] and self._may_lose(which):
             age = data.draw(st.integers(1, len(self.copies[which])))
-            self.kept.restore(which, self.copies[which][-age])
+            copy, hand = self.copies[which][-age]
+            self.kept.restore(which, copy)
+            self.hand = (hand or self.hand) if which == "ledger" else hand
             self._take_up()
 
     @rule(which=st.sampled_from(STORES))
     def a_store_is_lost(self, which: str) -> None:
-        self.kept.wipe(which)
-        self._take_up()
+        if self._may_lose(which):
+            self.kept.wipe(which)
+            self.hand = self.hand if which == "ledger" else ""
+            self._take_up()
 
     @rule(
         what=st.sampled_from(["lost", "gained", "changed"]),
@@ -289,9 +304,39 @@ class Convergence(RuleBasedStateMachine):
             payload = item.payload if number % 2 else {**item.payload, "title": "meddled with"}
             write(live, [PointWrite(item.point_id, payload, dense)])
 
-    @rule()
-    def an_audit_repairs(self) -> None:
-        self._repair()
+    @rule(fault=st.none() | st.none() | faults)
+    def an_audit_repairs(self, fault: Fault | None) -> None:
+        self._repair(fault)
+
+    @precondition(lambda self: self.takes_down)
+    @rule(uri=uris, fault=st.none() | faults)
+    def a_document_is_taken_down(self, uri: str, fault: Fault | None) -> None:
+        if any(page.target == uri for page in self.site.values()):
+            return
+        self._prepare("", URIS[0])
+        line = Line(fault)
+        leading = {alias for alias, end in aliases(self.world).items() if end == uri}
+        self._watch(line, old=self._as_it_is(), besides={uri} | leading)
+        with contextlib.suppress(KilledError, TidemarkError):
+            take_down(self._upkeep(line), NoCache(), Found(SOURCE, uri, document_id(SOURCE, uri)))
+        self._told(line)
+
+    @precondition(lambda self: self.keeps_house)
+    @rule(days=st.sampled_from([0, 1, 40, 200]), fault=st.none() | faults)
+    def the_house_is_kept_some_days_later(self, days: int, fault: Fault | None) -> None:
+        self._prepare("", URIS[0])
+        self.world.now += timedelta(days=days)
+        line = Line(fault)
+        self._watch(line, old=self._as_it_is())
+        embed = embed_fingerprint(self.world.embedder, self.world.lexical)
+        self.forgetful = True
+        with contextlib.suppress(KilledError, TidemarkError):
+            keep_house(self._upkeep(line), Retention(), "tidemark", embed, [SOURCE])
+        self._told(line)
+
+    def _upkeep(self, line: Line) -> Upkeep:
+        tools = line.tools(self.world.tools())
+        return Upkeep(tools.ledger, tools.artifacts, tools.index, tools.clock)
 
     # Checks
 
@@ -307,13 +352,14 @@ class Convergence(RuleBasedStateMachine):
         if self.hand == "changed":
             self._repair()
         self._prepare("", URIS[0])
-        want = expected(self.site, self.setup)
+        unchecked = self._unchecked()
+        want = self._expected(unchecked)
         bound = self._texts_missing(want)
         live_before = self._live_sick()
         summary, line = self._clean()
         assert summary.status == "success", summary
         assert len(self.world.embedder.texts) <= bound, "what is there is not embedded again"
-        self._assert_right(want, live_before)
+        self._assert_right(want, unchecked, live_before)
         self._prepare("", URIS[0])
         again, line = self._clean()
         assert (again.status, line.writes) == ("success", []), again
@@ -328,16 +374,45 @@ class Convergence(RuleBasedStateMachine):
         assert summary is not None
         return summary, line
 
-    def _assert_right(self, want: Expected, live_before: dict[str, str]) -> None:
+    def _expected(self, unchecked: AbstractSet[str]) -> Expected:
+        site = dict(self.site)
+        for uri in self._taken() | {u for u in unchecked if site[u].kind not in SICK}:
+            site = with_page(site, uri, Page("gone"))
+        return expected(site, self.setup)
+
+    def _taken(self) -> set[str]:
+        return {stone.uri for stone in self.world.ledger.taken_down(SOURCE)}
+
+    def _unchecked(self) -> set[str]:
+        """Addresses of which the site alone does not tell what is live there.
+
+        Those of sick documents, and those that have, or lead to, what was taken down from another address:
+        that is kept out, and stays where it has been before.
+        """
+        taken = self._taken()
+        raws = {stone.raw_hash for stone in self.world.ledger.taken_down(SOURCE)}
+        found = {
+            uri
+            for uri, page in self.site.items()
+            if page.kind in SICK
+            or page.target in taken
+            or (page.kind == "page" and digest_text(str(page.body())) in raws)
+        }
+        found |= {uri for uri, page in self.site.items() if page.target in found}
+        return found - taken
+
+    def _assert_right(
+        self, want: Expected, unchecked: AbstractSet[str], live_before: dict[str, str]
+    ) -> None:
         world, generation = self.world, self.world.generation
-        sick = {uri for uri, page in self.site.items() if page.kind in SICK}
+        sick = {uri for uri in unchecked if self.site[uri].kind in SICK}
         assert world.index.live() == generation
         for scan, wanted in (("scan_points", want.points), ("scan_sections", want.sections)):
             found = held(world, scan)
-            differing = difference({u: h for u, h in found.items() if u not in sick}, wanted)
+            differing = difference({u: h for u, h in found.items() if u not in unchecked}, wanted)
             assert not differing, (scan, differing)
         told = rows(world)
-        assert {u: r for u, r in told.items() if u not in sick} == want.rows
+        assert {u: r for u, r in told.items() if u not in unchecked} == want.rows
         assert sick <= told.keys()
         assert world.ledger.in_flight(SOURCE) == {}
         mark = world.ledger.tide_mark(SOURCE)
@@ -350,7 +425,8 @@ class Convergence(RuleBasedStateMachine):
             assert record.checksum == self._checksum(record.document_id) or record.raw_hash is None
             if record.uri in sick:
                 assert record.status is DocumentStatus.QUARANTINED
-                assert record.raw_hash is not None or record.uri not in live_before, "it was live"
+                lost = record.raw_hash is None and record.uri in live_before
+                assert not lost or self.forgetful, "it was live"
 
     # How
 
@@ -359,7 +435,13 @@ class Convergence(RuleBasedStateMachine):
         self.world.index = RefusingIndex(self.kept.index)  # type: ignore[assignment]
 
     def _copy(self, which: str) -> None:
-        self.copies[which].append(self.kept.copy(which))
+        self.copies[which].append((self.kept.copy(which), self.hand if which == "index" else ""))
+
+    def _may_lose(self, which: str) -> bool:
+        """A vector that somebody put in place of another is told by the ledger alone."""
+        if which == "ledger" and self.hand == "changed":
+            self._repair()
+        return which == "index" or self.hand != "changed"
 
     def _prepare(self, trouble: str, uri: str) -> None:
         world = self.world
@@ -412,19 +494,35 @@ class Convergence(RuleBasedStateMachine):
         except (KilledError, TidemarkError):
             pass
 
-    def _repair(self) -> None:
-        """The audit of a source with its repair, under the present configuration."""
+    def _repair(self, fault: Fault | None = None) -> None:
+        """The audit of all with its repair, under the present configuration."""
         self._prepare("", URIS[0])
-        world = self.world
-        job, tools = self.setup.job(world), world.tools()
-        embed = embed_fingerprint(tools.embedder, tools.lexical)
-        live = world.index.live()
-        if live is None or world.index.built_under(live) != embed:
-            return
-        found = audit(world.ledger, world.index, live, SOURCE)
-        remove_orphans(world.index, live, found.orphans)
-        records = world.ledger.documents_by_id(list(found.documents)).values()
-        repair(job, tools, target(job, tools, live), records)
+        world, line = self.world, Line(fault)
+        job, tools = self.setup.job(world), line.tools(world.tools())
+        given = AuditTools(
+            tools.ledger, tools.index, "tidemark", tools.embedder, tools.lexical, lambda _: (job, tools),
+            lambda _: True, tools.clock, wait_seconds=0, settle_seconds=0,
+        )  # fmt: skip
+        self._watch(line, old=self._as_it_is())
+        try:
+            done = audit_index(given, repair=True)
+        except (KilledError, TidemarkError):
+            assert fault is not None
+        else:
+            assert fault is not None or not self._can_be_repaired() or not done.failed, done
+            self.hand = self.hand if fault is not None or not self._can_be_repaired() else ""
+        self._told(line)
+
+    def _can_be_repaired(self) -> bool:
+        """Is the live generation of the present model, so that there is something to write it with?"""
+        live, index = self.world.index.live(), self.world.index
+        embed = embed_fingerprint(self.world.embedder, self.world.lexical)
+        return live is not None and index.built_under(live) == embed
+
+    def _as_it_is(self) -> Planned:
+        """What is done to the stores without looking at the source has no site to go by."""
+        job, tools = self.setup.job(self.world), self.world.tools()
+        return Planned(self.site, self.setup, job, tools, target(job, tools, 0), ())
 
     # What must hold at every write
 
@@ -434,18 +532,25 @@ class Convergence(RuleBasedStateMachine):
             return frozenset()
         return frozenset(str(p.point_id) for p in self.world.index.scan_points(live))
 
-    def _watch(self, line: Line, *sites: dict[str, Page], old: Planned | None = None) -> None:
+    def _watch(
+        self,
+        line: Line,
+        *sites: dict[str, Page],
+        old: Planned | None = None,
+        besides: AbstractSet[str] = frozenset(),
+    ) -> None:
         """Of each document that is whole now one version must be whole at each moment of the run.
 
         ``sites``: those that the run may see. ``old``: what it is told to do, though that is out of date.
         """
+        besides = besides | self._taken() | self._unchecked()
         sites = (*(sites or (self.site,)), *([old.site] if old else []))
         setups = [self.setup, *([old.setup] if old else [])]
         versions = [expected(site, setup) for site in sites for setup in setups]
         there = self._ids()
         duties: dict[str, list[frozenset[str]]] = {}
         for uri, page in self.site.items():
-            if any(site[uri].kind in ABSENT for site in sites):
+            if uri in besides or any(site[uri].kind in ABSENT for site in sites):
                 continue
             ends = {site[uri].target or uri for site in sites}
             newer = [v.ids(end) for v in versions for end in ends if end in v.points]
@@ -494,9 +599,9 @@ class Convergence(RuleBasedStateMachine):
             for document in want.points.values()
             for key, (_, vector) in document.items.items()
         )
-        sick = [uri for uri, page in self.site.items() if page.kind in SICK]
+        sick = self._unchecked()
         # Of a sick one: what it has now, which is tried, and what was live, which may have to be restored.
-        return missing + sum(8 for _ in sick)
+        return missing + 40 * len(sick)
 
     def _live_sick(self) -> dict[str, str]:
         return {

@@ -94,7 +94,9 @@ class Settings(BaseSettings):
     ] = 300.0
     patience: Annotated[
         float,
-        Field(ge=0, description="Seconds for which a store that is away is asked again; 0 for never."),
+        Field(
+            ge=0, description="Seconds for which a store that is away is asked again; 0 for never."
+        ),
     ] = 60.0
     audit_schedule: Annotated[
         str, Field(description="When the whole index is audited (cron, UTC), or `never`.")
@@ -110,7 +112,8 @@ class Settings(BaseSettings):
         Field(ge=1, description="Days for which a replaced version and its snapshot are kept."),
     ] = 90
     run_days: Annotated[
-        int, Field(ge=1, description="Days for which runs and audits are kept; the latest always are.")
+        int,
+        Field(ge=1, description="Days for which runs and audits are kept; the latest always are."),
     ] = 180
     tombstone_days: Annotated[
         int, Field(ge=1, description="Days for which it is remembered that a document was removed.")

@@ -4,28 +4,23 @@ Building a `Workshop` opens no connection. Adapters are imported where they are 
 that needs the ledger alone does not pay for a crawler or a tokenizer.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tidemark.declarations import (
     Declarations,
-    FilesDeclaration,
-    GitDeclaration,
     SourceDeclaration,
-    TableDeclaration,
     WebsiteDeclaration,
     load_declarations,
 )
 from tidemark.domain.credentials import Credentials, CredentialStore
-from tidemark.domain.model import CrawlEnd, CrawlItem
 from tidemark.ports import (
     ArtifactStore,
     CodeParser,
     Embedder,
-    Known,
     Ledger,
     LexicalEncoder,
     PageInspector,
@@ -36,7 +31,8 @@ from tidemark.ports import (
     VectorIndex,
     quiet,
 )
-from tidemark.settings import PROJECT, EnvironmentConnections, Settings
+from tidemark.settings import EnvironmentConnections, Settings
+from tidemark.source_wiring import source_of
 from tidemark.stages.job import Job, Tools, embed_fingerprint
 from tidemark.stages.search import Searcher
 from tidemark.stages.stores import Stores
@@ -272,9 +268,8 @@ class Workshop:
         )
 
     def source(self, declared: SourceDeclaration) -> Source:
-        """The source that a declaration asks for (see ``SOURCES``)."""
-        make = SOURCES.get(type(declared))
-        return make(declared, self) if make else _Undeclared()
+        """The source that a declaration asks for (see ``source_wiring.SOURCES``)."""
+        return source_of(declared, self.settings, self.credentials)
 
     def job(
         self,
@@ -308,108 +303,4 @@ class Workshop:
             declared=tuple(
                 name for name, source in self.declarations.sources.items() if source.enabled
             ),
-        )
-
-
-def _website(declared: WebsiteDeclaration, shop: Workshop) -> Source:
-    from tidemark.adapters.website import WebsiteSource
-    from tidemark.adapters.website_options import WebsiteOptions
-
-    return WebsiteSource(
-        WebsiteOptions(
-            url=declared.url,
-            seeds=declared.seeds,
-            include=declared.include,
-            exclude=declared.exclude,
-            max_pages=declared.max_pages,
-            max_depth=declared.max_depth,
-            max_queries=declared.max_queries,
-            max_repeats=declared.max_repeats,
-            max_bytes=shop.settings.max_document_bytes,
-            concurrency=declared.concurrency,
-            delay=declared.delay,
-            timeout=declared.timeout,
-            user_agent=shop.settings.user_agent,
-            allow_private=declared.allow_private,
-            headers=tuple(declared.headers.items()),
-            use_sitemap=declared.use_sitemap,
-            credentials=shop.credentials(declared.connection),
-            proxy=declared.proxy,
-            ca_file=str(PROJECT / declared.ca_file) if declared.ca_file else "",
-        )
-    )
-
-
-def _files(declared: FilesDeclaration, shop: Workshop) -> Source:
-    from tidemark.adapters.files import FilesOptions, FilesSource
-
-    return FilesSource(
-        FilesOptions(
-            path=declared.path if declared.is_url else str(PROJECT / declared.path),
-            include=declared.include,
-            exclude=declared.exclude,
-            max_bytes=shop.settings.max_document_bytes,
-            base_uri=declared.base_uri,
-            allow_empty=declared.allow_empty,
-            credentials=shop.credentials(declared.connection),
-            allow_private=declared.allow_private,
-        )
-    )
-
-
-def _git(declared: GitDeclaration, shop: Workshop) -> Source:
-    from tidemark.adapters.git_source import GitOptions, GitSource
-
-    is_path = "://" not in declared.url and ":" not in declared.url
-    options = GitOptions(
-        url=str(PROJECT / Path(declared.url).expanduser()) if is_path else declared.url,
-        branch=declared.branch,
-        folder=declared.folder,
-        include=declared.include,
-        exclude=declared.exclude,
-        link=declared.link,
-        max_bytes=shop.settings.max_document_bytes,
-        allow_private=declared.allow_private,
-        credentials=shop.credentials(declared.connection),
-    )
-    return GitSource(options, shop.settings.home / "cache" / "git")
-
-
-def _table(declared: TableDeclaration, shop: Workshop) -> Source:
-    from tidemark.adapters.table_source import TableOptions, TableSource
-
-    return TableSource(
-        TableOptions(
-            name=declared.name,
-            query=declared.query,
-            credentials=shop.credentials(declared.connection),
-            id_column=declared.id_column,
-            title_column=declared.title_column,
-            body_column=declared.body_column,
-            updated_column=declared.updated_column,
-            link_column=declared.link_column,
-            media_type=declared.media_type,
-            base_uri=declared.base_uri,
-            max_bytes=shop.settings.max_document_bytes,
-        )
-    )
-
-
-SOURCES: Mapping[type[SourceDeclaration], Callable[[Any, Workshop], Source]] = {
-    WebsiteDeclaration: _website,
-    FilesDeclaration: _files,
-    GitDeclaration: _git,
-    TableDeclaration: _table,
-}
-"""A new kind of source is one adapter file and one line here."""
-
-
-class _Undeclared:
-    """A source that the ledger knows and no one declares: it can be audited, not crawled."""
-
-    fingerprint = ""
-
-    def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
-        yield CrawlEnd(
-            complete=False, authoritative=False, problem="The source is not declared any more."
         )

@@ -1,14 +1,17 @@
 """Whatever was done to the index, the audit names exactly that, and its repair makes it as it was."""
 
 from collections import Counter
+from collections.abc import Mapping
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audits import OWNERS, POINT_DAMAGE, SECTION_DAMAGE, Audited, Damage
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_the_audit_names_exactly_the_damage_and_the_repair_undoes_it(data: st.DataObject) -> None:
     audited = Audited().fill(data.draw(st.integers(1, 5), "documents"))
@@ -43,5 +46,5 @@ def test_the_audit_names_exactly_the_damage_and_the_repair_undoes_it(data: st.Da
     assert audited.world.embedder.texts == [], "and a run has nothing left to do"
 
 
-def audited_counts(counts: object) -> "Counter[str]":
+def audited_counts(counts: Mapping[str, int]) -> Counter[str]:
     return Counter(counts)

@@ -348,6 +348,7 @@ def go(world: World) -> None:
 CHANGES: list[Callable[[World], None]] = [change_a, bring_back_old_bytes, come_back, move, go]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     changes=st.lists(st.sampled_from(CHANGES[:2] + CHANGES[2:]), max_size=1),
@@ -415,6 +416,7 @@ def test_what_is_written_while_the_litter_is_listed_stays(world: World) -> None:
     assert done.removed["raw"].count == 0
 
 
+@pytest.mark.slow
 def test_killed_at_any_write_and_repeated_it_is_done() -> None:
     def laden() -> World:
         world = new_world()

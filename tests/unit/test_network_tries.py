@@ -83,7 +83,7 @@ def answering(*answers: httpx.Response | Exception) -> tuple[WebFolder, list[str
             raise answer
         return answer
 
-    folder = WebFolder(Location("https://files.example/"))
+    folder = WebFolder(Location("https://share.example.org/"))
     folder._client = httpx.Client(transport=httpx.MockTransport(handler))
     return folder, asked
 
@@ -92,7 +92,7 @@ def test_a_file_on_a_web_server_that_stumbles_is_read_all_the_same() -> None:
     folder, asked = answering(
         httpx.Response(503), httpx.ReadError("reset"), httpx.Response(200, content=b"text")
     )
-    assert folder.request("GET", "https://files.example/a.md", 100)[1] == b"text"
+    assert folder.request("GET", "https://share.example.org/a.md", 100)[1] == b"text"
     assert len(asked) == 3
 
 
@@ -100,11 +100,11 @@ def test_a_file_on_a_web_server_that_stumbles_is_read_all_the_same() -> None:
 def test_a_web_server_that_refuses_is_asked_once(status: int) -> None:
     folder, asked = answering(httpx.Response(status))
     with pytest.raises((PermanentError, FileNotFoundError)):
-        folder.request("GET", "https://files.example/a.md", 100)
+        folder.request("GET", "https://share.example.org/a.md", 100)
     assert len(asked) == 1
 
 
 def test_a_body_that_declares_to_be_too_large_is_not_read() -> None:
     folder, _ = answering(httpx.Response(200, content=b"x" * 1_000))
-    answer, body = folder.request("GET", "https://files.example/a.md", 100)
+    answer, body = folder.request("GET", "https://share.example.org/a.md", 100)
     assert (answer.headers["Content-Length"], body) == ("1000", b"")

@@ -416,6 +416,7 @@ def attempt(world: World, fuse: Fuse, uri: str) -> None:
     take_down(stores, Killing(Cache(), fuse), found[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("uri", [A, C])
 def test_killed_at_any_write_and_repeated_it_is_done(uri: str) -> None:
     whole = laden()
@@ -434,6 +435,7 @@ def test_killed_at_any_write_and_repeated_it_is_done(uri: str) -> None:
         ] == []
 
 
+@pytest.mark.slow
 def test_killed_at_any_write_the_next_run_leaves_the_index_right() -> None:
     ticks = killed(lambda fuse: attempt(laden(), fuse, A), None)
     for at in range(ticks):

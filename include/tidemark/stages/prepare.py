@@ -221,14 +221,15 @@ class Snapshot(Protocol):
 
 def elements_key(snapshot: Snapshot, partition_fingerprint: str) -> str:
     """Where the elements are kept: everything that decides them is in the name."""
-    suffix = PurePosixPath(urlsplit(snapshot.uri).path).suffix.lower()
+    # Its end tells how the bytes are read, and the whole is the title of a document that gives itself none.
+    name = PurePosixPath(unquote(urlsplit(snapshot.uri).path)).name
     made_by = fingerprint(
         "elements",
         {
             "partition": partition_fingerprint,
             "media_type": snapshot.media_type,
             "charset": snapshot.charset,
-            "suffix": suffix,
+            "name": name,
         },
     )
     return f"elements/{snapshot.raw_hash}.{made_by}"
@@ -316,9 +317,11 @@ def _indexed(tools: Tools, target: Target, version: Version) -> Indexed:
     """What the target generation holds of the document; other generations are left as they are."""
     document, record = version.planned.decision.document_id, version.record
     ours = record is not None and record.generation == target.generation
+    # Its row tells of another generation: this one may have it of old, when a model was tried and given up.
+    elsewhere = not ours and record is not None and record.generation is not None
     chunks = tools.ledger.chunks(document) if ours else []
     written = {c.point_id: c.vector_hash for c in chunks}
-    if version.in_flight or version.planned.decision.reason is Reason.REPAIR:
+    if version.in_flight or elsewhere or version.planned.decision.reason is Reason.REPAIR:
         return read_indexed(tools.index, target.generation, document, written)
     if not ours:
         return Indexed({}, {})

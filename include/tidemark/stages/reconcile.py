@@ -1,16 +1,16 @@
 """Reconcile: are the ledger and the index of one time? A run asks this before it plans.
 
-Each run that is going to write puts a fresh tide mark for its source into the ledger and into the index.
-A store that is restored from a backup comes back with the mark of that time, so the marks disagree, and
-what the ledger says of the index cannot be trusted. Then the source is compared as a whole, and every
-document that differs is noted as one whose write was cut short. For those a run asks the index itself what
-it holds, embeds what is not there, and deletes what nobody knows.
+Each run that writes puts a fresh tide mark for its source into the ledger and into the index, before its
+first write and after its last. A store that is restored from a backup comes back with the mark of that time,
+so the marks disagree, and what the ledger says of the index cannot be trusted. Then the source is compared as
+a whole, and every document that differs is noted as one whose write was cut short. For those a run asks the
+index itself what it holds, embeds what is not there, and deletes what nobody knows.
 """
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from urllib.parse import urldefrag
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from tidemark.ports import Ledger, VectorIndex
 from tidemark.stages.audit import audit, counts_agree
@@ -49,13 +49,35 @@ def reconcile(job: Job, tools: Tools, generation: int) -> int:
     return noted
 
 
-def advance(ledger: Ledger, index: VectorIndex, source: str, generation: int, mark: str) -> None:
+def advance(ledger: Ledger, index: VectorIndex, source: str, generation: int, run_id: str) -> None:
     """Put a fresh mark into both stores: to be done before the first of a run's writes.
 
-    ``mark``: unlike any before (a run's id). A kill between the two makes the next run compare the source.
+    A kill between the two makes the next run compare the source.
     """
+    put_mark(ledger, index, source, [generation], fresh_mark(run_id))
+
+
+def fresh_mark(run_id: str) -> str:
+    """A mark unlike any before, also when a run is run again."""
+    return f"{run_id} {uuid4().hex[:12]}"
+
+
+def put_mark(
+    ledger: Ledger, index: VectorIndex, source: str, generations: Iterable[int], mark: str
+) -> None:
+    """Put one mark into the ledger and into some generations."""
     ledger.save_tide_mark(source, mark)
-    index.mark(generation, source, mark)
+    for generation in generations:
+        index.mark(generation, source, mark)
+
+
+def close(job: Job, tools: Tools, generation: int) -> None:
+    """A fresh mark after the last of a run's writes, if it has written.
+
+    So that a store that is restored from a backup taken in the middle of a run is told from one of its end.
+    """
+    if tools.ledger.tide_mark(job.source).startswith(f"{job.run_id} "):
+        advance(tools.ledger, tools.index, job.source, generation, "after " + job.run_id)
 
 
 def _addresses(

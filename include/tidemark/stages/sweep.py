@@ -27,6 +27,7 @@ from tidemark.stages.keepsakes import put_aside
 from tidemark.stages.payloads import read_indexed
 from tidemark.stages.plan import read_plan
 from tidemark.stages.quarantine import quarantine_unfetched
+from tidemark.stages.reconcile import close
 
 PAGE = 500
 
@@ -74,6 +75,7 @@ def sweep(job: Job, tools: Tools, generation: int) -> SweepSummary:
                 removed_chunks += removed
             tools.progress.advance(detail=planned.decision.uri)
     switched = switch_when_complete(job, tools, generation)
+    close(job, tools, generation)
     expired = expire(job, tools)
     return SweepSummary(
         dict(documents), removed_chunks, switched, perf_counter() - started, expired.documents

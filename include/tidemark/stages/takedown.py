@@ -21,7 +21,7 @@ from tidemark.domain.hashing import Canonical
 from tidemark.domain.records import TAKEN_DOWN, RunDocument, Tombstone
 from tidemark.stages.discard import discard_snapshots, discard_vectors, keys_of
 from tidemark.stages.job import raw_key
-from tidemark.stages.reconcile import advance
+from tidemark.stages.reconcile import fresh_mark, put_mark
 from tidemark.stages.stores import Stores
 from tidemark.stages.takedown_order import Found, Order, order_of, stones_of, unfinished
 
@@ -184,8 +184,8 @@ def _advance(stores: Stores, order: Order) -> None:
         for generation in stores.index.generations()
         if stores.index.marks(generation, source) == (mark, mark)
     ]
-    for generation in in_step:
-        advance(stores.ledger, stores.index, source, generation, order.run_id)
+    if in_step:
+        put_mark(stores.ledger, stores.index, source, in_step, fresh_mark(order.run_id))
 
 
 def _remove_points(stores: Stores, document: UUID) -> int:

@@ -154,7 +154,7 @@ class Turns:
                 one()
             except KilledError:
                 pass
-            except BaseException as error:
+            except Exception as error:  # noqa: BLE001 - raised again below
                 errors.append(error)
 
         self._workers = [greenlet(lambda one=one: guarded(one)) for one in work]

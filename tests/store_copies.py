@@ -1,7 +1,6 @@
 """Stores that can be copied and put back, as from a backup."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from tidemark.adapters.memory_index import MemoryIndex

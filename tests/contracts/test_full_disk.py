@@ -1,4 +1,4 @@
-"""What the artifact store says when a disk takes no more, in the middle of a line as at the end."""
+"""What the stores say when a disk takes no more, and what to do about it."""
 
 import resource
 from collections.abc import Iterator
@@ -6,9 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from tidemark.adapters.fsspec_artifacts import FsspecArtifacts
-from tidemark.domain.errors import PermanentError
+from tidemark.adapters.postgres_engine import Database
+from tidemark.domain.errors import PermanentError, TransientError
 
 
 @contextmanager
@@ -47,3 +49,12 @@ def test_lines_that_do_not_fit_end_in_one_error_of_ours(
     with files_up_to(20), pytest.raises(PermanentError, match=f"{named} in .*: File too large"):
         write(store, lines, and_a_value=and_a_value)
     assert list(store.keys()) == []
+
+
+@pytest.mark.services
+def test_a_full_disk_of_the_database_server_is_called_that(postgres_url: str) -> None:
+    database = Database(postgres_url)
+    refused = text("DO $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = 'disk_full'; END $$")
+    with pytest.raises(TransientError, match=r"no room.*Free some space on the server's disk"):
+        database.rows(refused)
+    database.close()

@@ -432,3 +432,15 @@ def test_old_audits_are_dropped_and_the_latest_of_each_source_stays(ledger: Ledg
     assert ledger.drop_audits(later(999)) == 2
     assert ledger.drop_audits(later(999)) == 0
     assert len(ledger.audits()) == 3
+
+
+def test_a_tombstone_remembers_the_hashes_that_it_keeps_out(ledger: Ledger) -> None:
+    record = commit(ledger, at(1))
+    key = record.document_id
+    grave = tombstone(record, reason=TAKEN_DOWN, kept_out=("raw-1", "raw-2"), texts=("text-1",))
+    ledger.remove_document(grave, event(record))
+    assert ledger.taken_down(record.source) == [grave]
+    assert ledger.tombstones_by_id([key]) == {key: grave}
+    plain = replace(grave, kept_out=(), texts=())
+    ledger.remove_document(plain, event(record))
+    assert ledger.find_tombstones(record.uri) == [plain]

@@ -15,7 +15,14 @@ from contracts.ledger_cases import (
     touch,
 )
 from tidemark.domain.model import Validators
-from tidemark.domain.records import Alias, AliasKind, DocumentRecord, SourceState, Suspect
+from tidemark.domain.records import (
+    Alias,
+    AliasKind,
+    DocumentRecord,
+    DocumentStatus,
+    SourceState,
+    Suspect,
+)
 from tidemark.ports import Ledger
 
 OTHER = "https://example.org/other"
@@ -158,3 +165,14 @@ def test_what_is_known_of_a_source_as_a_whole_is_kept(ledger: Ledger) -> None:
     assert ledger.source_state(SOURCE) == state
     ledger.save_source_state(replace(state, state="commit-2"))
     assert ledger.source_state(SOURCE).state == "commit-2"
+
+
+def test_documents_in_quarantine_are_found_by_the_bytes_that_failed(ledger: Ledger) -> None:
+    failed = replace(document(), status=DocumentStatus.QUARANTINED, fetched_raw_hash="raw-broken")
+    ledger.update_document(failed, event(failed))
+    well = replace(document("https://example.org/well"), fetched_raw_hash="raw-broken")
+    commit(ledger, well)
+    found = ledger.documents_by_failed(SOURCE, ["raw-broken", "raw-other"])
+    assert [record.uri for record in found] == [failed.uri]
+    assert ledger.documents_by_failed("another", ["raw-broken"]) == []
+    assert ledger.documents_by_failed(SOURCE, []) == []

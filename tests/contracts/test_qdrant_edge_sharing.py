@@ -248,8 +248,9 @@ def test_collections_left_half_made_are_invisible_and_swept(folder: Path) -> Non
 
 def test_a_damaged_live_file_is_named_with_the_cure(folder: Path) -> None:
     (folder / "tidemark.live.json").write_text("{")
-    with pytest.raises(PermanentError, match=r"tidemark\.live\.json.*switch"):
+    with pytest.raises(PermanentError, match=r"tidemark\.live\.json") as told:
         QdrantEdgeIndex(folder).live()
+    assert "`tidemark audit --repair`" in told.value.cure
 
 
 def test_results_stay_exact_when_the_engine_has_tidied_up(

@@ -98,10 +98,13 @@ def test_parsing_imports_nothing_heavy(parsed: dict[str, Any]) -> None:
 
 
 def test_parsing_takes_little_time(tmp_path: Path) -> None:
+    # As a DAG processor has it from its second parse on: compiled, whatever this process is told to write.
+    compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path / "compiled")}
+    inspect(DAGS, tmp_path, **compiled)
     files = sorted(DAGS.glob("*.py"))
     assert files
     for file in files:
-        assert inspect(file, tmp_path)["seconds"] < PARSE_SECONDS, file.name
+        assert inspect(file, tmp_path, **compiled)["seconds"] < PARSE_SECONDS, file.name
 
 
 def test_the_tasks_are_the_workflow_an_operator_sees(parsed: dict[str, Any]) -> None:

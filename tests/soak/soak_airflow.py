@@ -136,14 +136,15 @@ class System:
         )
 
     def last_words(self, run: DagRun, task_id: str = "process") -> list[str]:
-        """How the log of each try of a task ends, as its page shows it."""
+        """The last grave line, or the last one, of the log of each try of a task, as its page shows it."""
         said = []
         for block in self.log(run, task_id).split("--- ")[1:]:
             name, *lines = block.splitlines()
             events = [
                 json.loads(line) for line in lines if line.startswith("{") and line[-1] == "}"
             ]
-            told: dict[str, Any] = events[-1] if events else {"event": "nothing"}
+            grave = [e for e in events if e.get("level") in ("warning", "error", "critical")]
+            told: dict[str, Any] = (grave or events or [{"event": "nothing"}])[-1]
             errors = [str(e.get("exc_value")) for e in told.get("error_detail") or []]
             said.append(f"{name}: {' '.join([str(told['event']), *errors])[:400]}")
         return said

@@ -48,10 +48,10 @@ class Killer:
         runs = _run_folders(self.home)
         run = self.home.start("index", source, "--approve", "--json")
         if self.random.random() < 0.45:
-            _sleep_until(run, self.random.uniform(0.0, self.usual.whole))
+            _sleep_until(run, self.random.uniform(0.0, 0.9 * self.usual.whole))
         else:
             _wait_for_growth(run, log, before)
-            _sleep_until(run, run.seconds + self.random.uniform(0.0, self.usual.writing))
+            _sleep_until(run, run.seconds + self.random.uniform(0.0, 0.8 * self.usual.writing))
         if not run.running:
             run.end()
             self.late += 1

@@ -172,12 +172,16 @@ def test_a_ledger_that_restarts_under_a_run_costs_at_most_that_run(
                 process.send_signal(number)
             time.sleep(2.0)
             server.ensure_running()
-            [summary] = tide.summaries(run.end(code=None))
+            out = run.end(code=None)
+            told = [
+                *(s["problem"] or s["status"] for s in tide.summaries(out)),
+                *run.error.splitlines(),
+            ]
             assert "Traceback" not in run.error
             tide.index()
             assert tide.differences() == {}
             points = assert_equal_to_fresh(tide, own_folder / "fresh")
-            figures(points=points, that_run=summary["status"], problem=summary["problem"])
+            figures(points=points, exit_code_of_that_run=run.process.returncode, it_said=told)
     finally:
         server.stop()
 
@@ -235,7 +239,7 @@ def test_a_full_artifact_store_stops_the_run_with_the_cure_and_loses_nothing(
         tide.index()
         problems: list[str] = []
         for leave in (0, 60_000, 150_000):
-            live = {document.path.as_uri() for document in corpus.documents}
+            live = tide.indexed()
             corpus.change(share=0.6)
             kept = live & {document.path.as_uri() for document in corpus.documents}
             store.fill(leave)
@@ -277,15 +281,17 @@ def test_a_full_disk_of_the_ledger_stops_the_run_and_the_next_is_right(
         corpus.grow(DOCUMENTS * 4)
         disk.fill(leave=100_000)
         run = tide.start("index", "docs", "--approve", "--json")
-        said = run.end(code=1)
-        [summary] = [*tide.summaries(said), {"problem": run.error.strip()}][:1]
-        assert "Traceback" not in run.error
+        out = run.end(code=1)
+        found = [summary["problem"] for summary in tide.summaries(out)]
+        problem = found[0] if found else run.error.splitlines()[-1]
+        assert "No space left on device" in problem
+        assert "Free some space" in problem
         disk.free()
         _server_on(disk, stack)
         tide.index()
         assert tide.differences() == {}
         points = assert_equal_to_fresh(tide, own_folder / "fresh")
-        figures(points=points, problem=summary["problem"])
+        figures(points=points, problem=problem)
 
 
 def _server_on(disk: SmallDisk, stack: ExitStack) -> str:

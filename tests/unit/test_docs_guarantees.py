@@ -13,7 +13,9 @@ NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)`", TEXT)))
 @pytest.mark.parametrize("path", NAMED)
 def test_every_test_that_holds_a_promise_exists(path: str) -> None:
     code = (PROJECT / path).read_text(encoding="utf-8")
-    assert re.search(r"^\s*(def test_|test_\w+ = |class \w*Machine|TestCase|Test\w+ = )", code, re.MULTILINE)
+    assert re.search(
+        r"^\s*(def test_|test_\w+ = |class \w*Machine|TestCase|Test\w+ = )", code, re.MULTILINE
+    )
 
 
 def test_every_promise_names_one() -> None:

@@ -106,3 +106,32 @@ def test_a_snapshot_that_is_gone_is_said_to_be(world: World) -> None:
         world.artifacts.delete(key)
     with pytest.raises(DocumentError, match="TIDEMARK_HISTORY_DAYS"):
         recall(world.artifacts, world.partitioner, version)
+
+
+def test_a_document_that_moves_takes_its_history_along(world: World) -> None:
+    first = changed(world, "Alpha stands.")
+    moved = "https://example.org/moved"
+    world.documents[moved] = world.documents.pop(A)
+    world.source.moved[A] = moved
+    world.run()
+    (found,) = explain(world.ledger, moved, [document_id(SOURCE, moved)])
+    assert [v.reason for v in found.versions] == ["moved", "new"]
+    then, now = found.at(first), found.at(world.now)
+    assert then is not None
+    assert now is not None
+    assert (then.uri, now.uri) == (A, moved)
+
+
+def test_a_run_that_was_killed_is_not_said_to_run_for_ever(world: World) -> None:
+    from tidemark.domain.records import RunRecord, RunStatus
+
+    for run_id, trigger in (("dead", "cli"), ("airflow", "airflow:manual")):
+        world.ledger.start_run(
+            RunRecord(run_id, SOURCE, trigger, RunStatus.RUNNING, world.now, None, "", None)
+        )
+    changed(world, "Alpha stands.")
+    dead, airflow = world.ledger.run("dead"), world.ledger.run("airflow")
+    assert dead is not None
+    assert airflow is not None
+    assert (dead.status, dead.note) == (RunStatus.FAILED, "It was killed.")
+    assert airflow.status is RunStatus.RUNNING, "between two of its tasks there is no process"

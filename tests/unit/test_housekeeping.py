@@ -245,6 +245,55 @@ def test_a_run_whose_process_was_killed_is_ended(world: World) -> None:
     assert (ended.status, ended.note) == (RunStatus.FAILED, "By hand. It was killed.")
 
 
+@pytest.mark.parametrize("growing", ["runs/long/furniture.json", "raw/of-its-crawl"])
+def test_a_run_that_has_written_something_lately_was_not_killed(world: World, growing: str) -> None:
+    run = RunRecord("long", SOURCE, "cli", RunStatus.RUNNING, world.now, None, "", None)
+    world.ledger.start_run(run)
+    later(world, days=4)
+    world.artifacts.write(growing, b"x")
+    later(world, hours=23)
+    assert cleaned(world) == {}
+    later(world, hours=2)
+    assert cleaned(world) == {"killed_runs": 1}
+
+
+def test_bytes_of_other_runs_keep_no_run_alive_for_ever(world: World) -> None:
+    run = RunRecord("long", "another", "cli", RunStatus.RUNNING, world.now, None, "", None)
+    world.ledger.start_run(run)
+    later(world, days=8)
+    world.run(force=True)
+    assert cleaned(world) == {"killed_runs": 1}
+
+
+@pytest.mark.parametrize("status", [RunStatus.RUNNING, RunStatus.FAILED])
+@pytest.mark.parametrize("later_runs", [1, 120])
+def test_a_later_run_takes_nothing_from_one_that_may_be_taken_up(
+    world: World, status: RunStatus, later_runs: int
+) -> None:
+    begun = RunRecord("dag", SOURCE, "dag", RunStatus.RUNNING, world.now, None, "", None)
+    world.ledger.start_run(begun)
+    keys = litter(world)
+    if status is RunStatus.FAILED:
+        world.ledger.finish_run(replace(begun, status=status, finished_at=world.now))
+    later(world, days=1.5)
+    for n in range(later_runs):
+        ended = replace(begun, run_id=f"quick-{n}", started_at=world.now, finished_at=world.now)
+        world.ledger.start_run(replace(ended, status=RunStatus.SUCCESS))
+    later(world, hours=10)
+    assert cleaned(world) == {}
+    assert all(world.artifacts.exists(key) for key in keys)
+
+
+def test_a_run_that_began_long_ago_and_failed_yesterday_may_be_taken_up(world: World) -> None:
+    begun = RunRecord("slow", SOURCE, "dag", RunStatus.RUNNING, world.now, None, "", None)
+    world.ledger.start_run(begun)
+    litter(world)
+    later(world, days=8)
+    world.ledger.finish_run(replace(begun, status=RunStatus.FAILED, finished_at=world.now))
+    later(world, days=1)
+    assert cleaned(world) == {}
+
+
 def test_what_a_failed_run_fetched_is_kept_for_a_week_for_it_may_be_taken_up(world: World) -> None:
     run = RunRecord("sad", SOURCE, "cli", RunStatus.RUNNING, world.now, None, "", None)
     world.ledger.start_run(run)

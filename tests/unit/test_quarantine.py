@@ -365,3 +365,37 @@ def test_all_that_is_to_be_written_may_be_at_fault_itself() -> None:
     assert summary.documents == {"quarantine": 2, "remove": 1}
     assert world.texts() == ["Alpha stands.", "Beta stands.", "Gamma stands."]
     assert world.audit().clean
+
+
+def test_a_broken_file_that_is_renamed_keeps_its_last_good_version_live() -> None:
+    world = filled(World())
+    world.source.authoritative = True
+    world.run()
+    world.documents[A] = BROKEN
+    world.run()
+    renamed = "https://example.org/renamed"
+    world.documents[renamed] = world.documents.pop(A)
+    world.run()
+    assert "Alpha stands." in world.texts()
+    world.documents[renamed] = page("A", "It is mended.")
+    world.run()
+    world.run()
+    assert world.texts() == ["Gamma stands.", "Delta stands.", "It is mended."]
+    assert world.audit().clean
+
+
+def test_a_retry_is_not_judged_by_what_else_is_in_quarantine() -> None:
+    world, guards = TestThreshold.with_broken(6)
+    world.run(guards=guards)
+    one = next(iter(world.ledger.quarantined(SOURCE)))
+    assert retry(world.job(guards=guards), world.tools(), [one]).status == "success"
+
+
+def test_a_file_that_stays_too_large_counts_its_attempts() -> None:
+    world = filled(World())
+    for size in (99, 98, 97):
+        world.source.too_large[A] = f"has {size} bytes, more than the 50 that are fetched"
+        world.run()
+    found = failure(world)
+    assert found is not None
+    assert found.attempts == 3

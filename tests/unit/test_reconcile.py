@@ -175,3 +175,32 @@ def test_a_dry_run_heals_nothing(store: str) -> None:
     plan_source(world.job(), world.tools())
     assert world.ledger.tide_mark(SOURCE) == before
     assert world.ledger.in_flight(SOURCE) == {}
+
+
+def test_a_lost_live_name_comes_back_over_what_the_ledger_calls_live() -> None:
+    world = filled()
+    assert isinstance(world.index, MemoryIndex)
+    world.embedder = CountingEmbedder(HashEmbedder(dimension=32))
+    world.run(declared=(SOURCE, "another"))
+    assert world.index.live() == 1, "another source is not in the new generation yet"
+    world.index._live = None
+    world.run(declared=(SOURCE, "another"))
+    assert world.index.live() == 1
+
+
+def test_what_was_removed_does_not_come_back_in_the_live_generation_while_another_is_built() -> (
+    None
+):
+    world = filled()
+    world.embedder = CountingEmbedder(HashEmbedder(dimension=32))
+    both = {"declared": (SOURCE, "another")}
+    world.run(**both)
+    assert isinstance(world.index, MemoryIndex)
+    backup = deepcopy(world.index._generations[1])
+    del world.documents[B]
+    world.source.gone[B] = "404"
+    world.run(**both)
+    world.index._generations[1] = backup
+    world.run(**both)
+    left = {str(p.payload["source_uri"]) for p in world.index.scan_points(1)}
+    assert left == {A}

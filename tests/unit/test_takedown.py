@@ -1,6 +1,7 @@
 """A document that is taken down is gone from every store, and stays out."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,9 +11,19 @@ import pytest
 from kills import Fuse, Killing, killed
 from tidemark.adapters.hash_embedder import HashEmbedder
 from tidemark.adapters.memory_source import MemorySource
+from tidemark.domain.errors import DocumentError
 from tidemark.domain.hashing import digest
 from tidemark.domain.identity import document_id
-from tidemark.domain.model import CrawlEnd, CrawlItem, Outcome, PointWrite, SourceItem, SparseVector
+from tidemark.domain.model import (
+    CrawlEnd,
+    CrawlItem,
+    Outcome,
+    PartitionedDocument,
+    PointWrite,
+    RawDocument,
+    SourceItem,
+    SparseVector,
+)
 from tidemark.stages.crawl import crawl
 from tidemark.stages.generation import ensure_generation
 from tidemark.stages.job import raw_key, target
@@ -145,8 +156,12 @@ def test_it_does_not_come_in_under_another_address(world: World) -> None:
     assert live_uris(world) == {B}
     assert_gone(world)
     [told] = world.ledger.events(document_id(SOURCE, C))
-    assert (told.action, told.reason) == ("skip", "excluded")
+    assert (told.action, told.reason) == ("skip", "taken_down")
     assert f"is {A}, which was taken down" in told.detail
+    del world.documents[A]
+    summary = world.run()
+    assert [line for line in summary.attention if C in line and f"is {A}" in line]
+    assert not world.ledger.tombstones_by_id([document_id(SOURCE, C)]), "C itself is free"
 
 
 def test_an_address_with_a_document_of_its_own_keeps_it(world: World) -> None:
@@ -161,8 +176,168 @@ def test_what_leads_to_it_is_left_out_without_a_nag(world: World) -> None:
     lead = CrawlItem(SourceItem(C), Outcome.ALIAS, target=A)
     crawling(world, lambda inner: iter([lead, *inner]))
     summary = world.run()
-    assert summary.attention == ()
+    assert [line for line in summary.attention if C in line] == []
     assert world.ledger.events(document_id(SOURCE, C))[0].reason == "excluded"
+
+
+class Choosy:
+    """A partitioner that one document is too much for."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.fingerprint = inner, inner.fingerprint
+
+    def knowing(self, furniture: frozenset[int]) -> "Choosy":
+        return self
+
+    def partition(self, raw: RawDocument) -> PartitionedDocument:
+        if b"BROKEN" in raw.content:
+            raise DocumentError("partition", "It is broken.", "Mend it.")
+        done: PartitionedDocument = self.inner.partition(raw)
+        return done
+
+
+@pytest.mark.parametrize("which", ["first", "replaced", "broken"])
+def test_no_bytes_that_were_ever_its_own_come_back_by_renaming(which: str) -> None:
+    world = World()
+    world.partitioner.inner = Choosy(world.partitioner.inner)
+    versions = {
+        "first": page("A", SECRET, "At first."),
+        "replaced": page("A", SECRET, "Then."),
+        "broken": page("A", SECRET, "BROKEN at last."),
+    }
+    for version in versions.values():
+        world.documents[A] = version
+        world.run()
+    taken_down(world)
+    del world.documents[A]
+    world.documents[C] = versions[which]
+    world.run()
+    assert live_uris(world) == set()
+    assert list(world.ledger.documents()) == []
+    assert_gone(world)
+
+
+@pytest.mark.parametrize("indexed", [True, False], ids=["live text", "text of a duplicate"])
+def test_the_same_text_in_other_bytes_does_not_come_back_either(indexed: bool) -> None:
+    world = World()
+    world.inspector = MarkInspector()
+    world.documents[A] = page("A", *LONG)
+    if not indexed:
+        world.documents[C] = page("A", *LONG) + "\n\n"
+    world.run()
+    taken_down(world)
+    world.documents[D] = page("A", *LONG) + "\n"
+    summary = world.run()
+    assert live_uris(world) == set()
+    assert_gone(world)
+    [told] = world.ledger.events(document_id(SOURCE, D))
+    assert f"has the text of {A}" in told.detail
+    assert [line for line in summary.attention if D in line]
+    [found] = find(stores_of(world), [A], [SOURCE])
+    lift(stores_of(world), found)
+    world.run()
+    assert A in live_uris(world)
+
+
+def test_the_text_of_a_replaced_version_stays_out_too() -> None:
+    world = World()
+    world.inspector = MarkInspector()
+    world.documents[A] = page("A", *LONG)
+    world.run()
+    world.documents[A] = page("A", *LONG, "And more.")
+    world.run()
+    taken_down(world)
+    world.documents[D] = page("A", *LONG) + "\n"
+    world.run()
+    assert live_uris(world) == set()
+
+
+def test_a_stub_of_equal_text_is_another_document() -> None:
+    world = World()
+    world.inspector = MarkInspector()
+    world.documents[A] = page("A", "Soon.")
+    world.run()
+    taken_down(world)
+    world.documents[D] = page("A", "Soon.") + "\n"
+    world.run()
+    assert live_uris(world) == {D}
+
+
+def test_a_wall_that_stood_before_it_is_not_its_own() -> None:
+    world = World()
+    world.inspector = MarkInspector()
+    world.documents[A] = page("A", *LONG)
+    world.run()
+    wall = page("Wall", *LONG[:3], "SUSPECT login_wall page")
+    world.documents[A] = wall
+    world.run()
+    done = taken_down(world)
+    assert (done.before["raw"], done.after["raw"]) == (2, 0)
+    world.documents[D] = wall
+    world.run()
+    assert world.ledger.events(document_id(SOURCE, D))[0].reason == "login_wall"
+
+
+def test_an_innocent_twin_may_be_renamed(world: World) -> None:
+    world.documents[C] = world.documents[A]
+    world.run(judge=False)
+    taken_down(world)
+    world.documents[D] = world.documents.pop(C)
+    world.source.gone[C] = "404"
+    world.run(judge=False)
+    assert live_uris(world) == {B, D}
+    assert world.audit().clean
+
+
+def test_an_innocent_twin_that_was_away_for_a_run_comes_back_elsewhere(world: World) -> None:
+    world.documents[C] = twin = world.documents[A]
+    world.run(judge=False)
+    taken_down(world)
+    del world.documents[C]
+    world.source.gone[C] = "404"
+    world.run()
+    world.documents[D] = twin
+    world.run()
+    assert live_uris(world) == {B, D}
+
+
+def test_a_tombstone_holds_hashes_and_nothing_of_the_text(world: World) -> None:
+    world.inspector = MarkInspector()
+    world.documents[A] = page("A", *LONG)
+    world.run()
+    taken_down(world)
+    [stone] = world.ledger.taken_down(SOURCE)
+    assert len(stone.kept_out) == 2
+    assert len(stone.texts) == 1
+    assert SECRET not in repr(stone)
+
+
+def test_the_listings_are_read_once_and_under_no_lock(world: World) -> None:
+    world.run()
+    read: list[tuple[str, bool]] = []
+    locked = []
+    inner, artifacts = world.ledger.lock_documents, world.artifacts
+
+    @contextmanager
+    def lock(ids: Any) -> Iterator[None]:
+        with inner(ids):
+            locked.append(1)
+            yield
+            locked.pop()
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(artifacts, name)
+
+        def lines(self, key: str) -> Iterator[str]:
+            read.append((key, bool(locked)))
+            return artifacts.lines(key)
+
+    world.ledger.lock_documents = lock  # type: ignore[method-assign]
+    world.artifacts = Watched()  # type: ignore[assignment]
+    taken_down(world)
+    listings = [key for key in artifacts.keys("runs/") if key.endswith("/listing.jsonl")]
+    assert sorted(read) == sorted((key, False) for key in listings)
 
 
 def test_all_versions_go_and_what_was_fetched_and_never_indexed(world: World) -> None:

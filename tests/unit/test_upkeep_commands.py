@@ -135,6 +135,18 @@ def test_it_is_undone(world: World) -> None:
     assert len(world.ledger.find_documents(A)) == 1
 
 
+def test_undoing_what_is_kept_out_for_another_names_that(world: World) -> None:
+    call("takedown", A)
+    copy = "https://example.org/copy"
+    world.documents[copy] = world.documents[A]
+    world.run()
+    result = call("takedown", copy, "--undo")
+    assert result.exit_code == 1
+    told = " ".join(result.output.split())
+    assert "was not taken down itself" in told
+    assert f"tidemark takedown {A} --undo" in told
+
+
 def test_housekeeping_tells_what_it_would_remove(world: World) -> None:
     world.artifacts.write("runs/unknown/plan.jsonl", b"12345")
     assert "nothing to remove" in call("housekeeping", "--dry-run").stdout, "it is too young"

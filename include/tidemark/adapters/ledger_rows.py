@@ -164,11 +164,12 @@ def alias_record(row: Row[Any]) -> Alias:
 
 
 def tombstone_values(record: Tombstone) -> Values:
-    return _fields(record)
+    return {**_fields(record), "kept_out": list(record.kept_out), "texts": list(record.texts)}
 
 
 def tombstone_record(row: Row[Any]) -> Tombstone:
-    return Tombstone(**row._asdict())
+    lists = {"kept_out": tuple(row.kept_out), "texts": tuple(row.texts)}
+    return Tombstone(**{**row._asdict(), **lists})
 
 
 def run_values(record: RunRecord) -> Values:

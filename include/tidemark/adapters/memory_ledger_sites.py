@@ -37,6 +37,11 @@ class MemorySites:
         wanted = set(raw_hashes)
         return [d for d in self._of(source) if d.raw_hash in wanted]
 
+    def documents_by_failed(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
+        wanted = set(raw_hashes)
+        failed = DocumentStatus.QUARANTINED
+        return [d for d in self._of(source) if d.status is failed and d.fetched_raw_hash in wanted]
+
     def _of(self, source: str) -> list[DocumentRecord]:
         return [d for d in self._documents.values() if d.source == source]
 

@@ -30,10 +30,12 @@ _NO_SCHEMA = ("42P01", "42703")
 _REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry")
 """How a server words a refused connection, which comes without an SQLSTATE."""
 
+_DISK_FULL = "53100"
 _TRANSIENT_CLASSES = ("08", "40", "53", "55", "57")
+"""SQLSTATE classes that may pass: connection, rollback, resources, object in use, intervention."""
+
 _VALUE_CLASSES = ("22", "54")
 """Classes of SQLSTATE in which a value is at fault (its form, its size), not the statement."""
-"""SQLSTATE classes that may pass: connection, rollback, resources, object in use, intervention."""
 
 
 def postgres_url(url: str | URL) -> URL:
@@ -118,9 +120,11 @@ def _translation(error: Exception, url: URL) -> TidemarkError:
         unreachable = isinstance(error, exc.OperationalError | exc.InterfaceError) and not state
         lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
         if unreachable or lost or state[:2] in _TRANSIENT_CLASSES:
+            full = "Free some space on the server's disk, then run again."
+            away = "Check that the server runs and can be reached; the work may be tried again."
             return TransientError(
                 f"The {place(url)} cannot be used now: {what}",
-                "Check that the server runs and can be reached; the work may be tried again.",
+                full if state == _DISK_FULL else away,
             )
         kind = RefusedError if state[:2] in _VALUE_CLASSES else PermanentError
     return kind(

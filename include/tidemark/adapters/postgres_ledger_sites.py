@@ -32,7 +32,14 @@ from tidemark.adapters.ledger_tables import (
     document,
 )
 from tidemark.adapters.postgres_engine import Database
-from tidemark.domain.records import Alias, AliasKind, DocumentRecord, SourceState, Tombstone
+from tidemark.domain.records import (
+    Alias,
+    AliasKind,
+    DocumentRecord,
+    DocumentStatus,
+    SourceState,
+    Tombstone,
+)
 
 
 class PostgresSites:
@@ -45,6 +52,10 @@ class PostgresSites:
 
     def documents_by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
         return self._documents_by("raw_hash", source, raw_hashes)
+
+    def documents_by_failed(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
+        found = self._documents_by("fetched_raw_hash", source, raw_hashes)
+        return [record for record in found if record.status is DocumentStatus.QUARANTINED]
 
     def _documents_by(self, name: str, source: str, hashes: Sequence[str]) -> list[DocumentRecord]:
         if not hashes:

@@ -122,7 +122,7 @@ class QdrantEdgeIndex:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise PermanentError(
                 f"{self._live_path} does not name the live generation: {error}.",
-                "Remove the file and switch to a generation.",
+                "Run `tidemark audit --repair`, which puts the live name right again.",
             ) from error
         return number if self._path(self._layout.points(number)).is_dir() else None
 

@@ -59,6 +59,10 @@ FLUSH_AFTER = 5_000
 WRITE_BATCH = 500
 """Points handed over at a time: each is copied into the engine's form."""
 
+OPENING = "opening "
+SAID = 200
+"""Characters of the engine's message that are shown of a collection that cannot be opened."""
+
 _OUTAGE = (
     "Service runtime error",
     "Service internal error",
@@ -238,6 +242,18 @@ class EdgeCollection:
             ]
 
 
+def _damaged(path: Path, error: Exception) -> PermanentError:
+    """What cannot be opened though the disk can be read is not mended by waiting."""
+    said = " ".join(str(error).split())
+    if len(said) > SAID:
+        said = f"{said[:SAID]} …"
+    return PermanentError(
+        f"The collection in {path.parent} cannot be opened: {said}",
+        "If the disk is well, its files are damaged: move that folder away and run `tidemark index "
+        "--all`, which builds the collection again from the stored snapshots.",
+    )
+
+
 @contextmanager
 def _translated(doing: str) -> Iterator[None]:
     """Translate the engine's errors, which are all bare ``Exception`` and tell apart by text only."""
@@ -257,8 +273,10 @@ def _translated(doing: str) -> Iterator[None]:
             raise TransientError(
                 message, "Another program has the collection open without the lock: end it."
             ) from error
-        if any(sign in str(error) for sign in _OUTAGE):
+        if any(sign in str(error) for sign in _OUTAGE) and not doing.startswith(OPENING):
             raise TransientError(message, "Check the disk and its free space.") from error
+        if doing.startswith(OPENING):
+            raise _damaged(Path(doing.removeprefix(OPENING)), error) from error
         raise PermanentError(message) from error
 
 

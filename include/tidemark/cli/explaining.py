@@ -31,15 +31,16 @@ def moment_of(text: str) -> datetime:
 
     Raises ``typer.BadParameter``.
     """
+    written = text.strip()
     try:
-        found = datetime.fromisoformat(text.strip())
-    except ValueError:
+        found = datetime.fromisoformat(written)
+        if not any(mark in written for mark in "T: "):
+            found = datetime.combine(found.date(), time.max)
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise typer.BadParameter(
             f"{text!r} is no time; write 2026-11-03 or 2026-11-03T08:00", param_hint="--as-of"
         ) from None
-    if len(text.strip()) == len("2026-11-03"):
-        found = datetime.combine(found.date(), time.max)
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def recalled(shop: Workshop, found: Explanation, moment: datetime) -> dict[str, Canonical]:

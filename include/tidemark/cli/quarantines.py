@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tidemark.cli.explaining import spellings
 from tidemark.cli.output import Output
 from tidemark.cli.progress import Bar
 from tidemark.domain.errors import ConfigurationError
@@ -48,8 +49,11 @@ def retry_quarantined(
     """
     if source is not None:
         shop.declared(source)
-    chosen = [r for r in shop.ledger.quarantined(source) if not uris or r.uri in uris]
-    for uri in sorted(set(uris) - {r.uri for r in chosen}):
+    meant = {uri: set(spellings(uri)) for uri in uris}
+    wanted = set().union(*meant.values())
+    chosen = [r for r in shop.ledger.quarantined(source) if not uris or r.uri in wanted]
+    there = {record.uri for record in chosen}
+    for uri in (uri for uri, spelled in meant.items() if not spelled & there):
         raise ConfigurationError(
             f"No document in quarantine has the address {uri}.", "`tidemark quarantine` lists them."
         )
@@ -57,8 +61,9 @@ def retry_quarantined(
         own = [record for record in chosen if record.source == name]
         for record in own:
             if not can_retry(record):
+                cure = record.failure.cure if record.failure else ""
                 output.warn(
-                    f"{record.uri} has no stored bytes to try again: `tidemark index {name}` fetches it."
+                    f"{record.uri} has no stored bytes to try again. {cure} Then `tidemark index {name}`."
                 )
         ready = [record for record in own if can_retry(record)]
         if not ready:

@@ -102,8 +102,12 @@ def _result(number: int, result: SearchResult) -> RenderableType:
 def status(found: Mapping[str, Any]) -> RenderableType:
     index = found["index"]
     head = Text(
-        f"Index {index['name']}: {index['points']} points, "
-        f"generation {index['live_generation'] or '-'} is live."
+        f"Index {index['name']}: {'?' if index['points'] is None else index['points']} points, "
+        + (
+            f"generation {index['live_generation']} is live."
+            if index["live_generation"]
+            else "none is live."
+        )
     )
     table = table_of(
         "source", "documents", "chunks", "quarantined", "doubted", "last run", "result"
@@ -118,6 +122,8 @@ def status(found: Mapping[str, Any]) -> RenderableType:
             when, result,
         )  # fmt: skip
     notes = [Text(safe(error), style="red") for error in found["errors"].values()]
+    if index["problem"]:
+        notes.append(Text(safe(index["problem"]), style="red"))
     notes += _audit_note(index["last_audit"])
     if index["waiting_for"]:
         names = ", ".join(index["waiting_for"])
@@ -146,10 +152,14 @@ def _audit_note(audit: Mapping[str, Any] | None) -> list[Text]:
 
 def _run_result(run: Mapping[str, Any]) -> str:
     if not run["summary"]:
-        return str(run["status"])
+        again = "; run it again" if run["status"] == "killed" else ""
+        return f"{run['status']}{again}"
     if run["summary"].get("held"):
         return f"not applied: {' '.join(run['summary']['guards'])}"
-    return f"{run['status']}: {totals(run['summary']['documents'])}"
+    done = run["summary"]["documents"]
+    if not done:
+        return f"{run['status']}: {run['summary']['problem'] or 'nothing to do'}"
+    return f"{run['status']}: {totals(done)}"
 
 
 def chunks(document: Mapping[str, Any]) -> RenderableType:

@@ -38,7 +38,7 @@ _WORDS = {
         "in the index that nobody needs",
         "It takes room, and no search reads it.",
     ),
-    Kind.LIVE_NAME: ("live name", "over another generation than it should be", ""),
+    Kind.LIVE_NAME: ("live name", "over another generation than it should be, or over none", ""),
     Kind.NOT_FOUND: (
         "document",
         "that a search for a sentence of its own does not find",
@@ -84,6 +84,12 @@ def _findings(report: AuditReport) -> Iterator[Text]:
         yield from (Text(safe(f"      {example}"), style="dim") for example in named)
     if report.tombstoned:
         yield Text(f"  Of {report.tombstoned:,} removed documents something was left.", style="dim")
+    if report.served:
+        yield Text(
+            f"  Of {report.served:,} documents that is so in the live generation only: their newest "
+            "version is in the one that is being built.",
+            style="dim",
+        )
     if len(report.sources) > 1:
         listed = "; ".join(
             f"{name or '(no source)'}: {words(counts)}" for name, counts in report.sources.items()
@@ -125,14 +131,23 @@ def _cures(report: AuditReport) -> Iterator[Text]:
             f"A store was restored since the last run of {names}; the next run compares everything."
         )
         yield Text(safe(told), style="yellow")
+    if report.served:
+        yield Text(
+            f"{report.served:,} documents are wrong, or not in the live generation, while another one is "
+            "being built. No repair writes the old one: it heals when the new one goes live (`tidemark "
+            "index` of every source), or by setting the model back and indexing every source.",
+            style="yellow",
+        )
     if not report.clean and not report.repair:
         command = (
             f"tidemark audit {report.source} --repair"
             if report.source
             else "tidemark audit --repair"
         )
-        yield Text(safe(f"Heal it: `{command}`"))
+        what = "the rest" if report.served else "it"
+        yield Text(safe(f"Heal {what}: `{command}`"))
     elif any(report.left.values()):
+        what = "What else" if report.served else "What"
         yield Text(
-            "What could not be healed is healed by a run of its source: `tidemark index SOURCE`."
+            f"{what} could not be healed is healed by a run of its source: `tidemark index SOURCE`."
         )

@@ -81,7 +81,8 @@ def _past(moment: datetime, found: Mapping[str, Any]) -> RenderableType:
         known = (
             f"Its history begins on {since[:16].replace('T', ' ')} UTC."
             if since
-            else "It has no history."
+            else "Nothing is known of that time: history is kept for TIDEMARK_HISTORY_DAYS, of what was "
+            "removed for its source's grace_days."
         )
         return Panel(
             Text(f"Nothing of it was live on {when}. {known}"), title=title, title_align="left"

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from tidemark.domain.records import GenerationStatus, RunRecord
+from tidemark.domain.errors import TidemarkError
+from tidemark.domain.records import GenerationStatus, RunRecord, RunStatus
 from tidemark.wiring import Workshop
 
 
@@ -18,7 +19,7 @@ def read_status(shop: Workshop, source: str | None) -> dict[str, Any]:
         "index": {
             "name": shop.settings.index_name,
             "live_generation": live,
-            "points": index.count_points(live) if live is not None else 0,
+            **_points(shop, live),
             "generations": [
                 {"number": g.number, "status": g.status.value, "dimension": g.dimension}
                 for g in ledger.generations(shop.settings.index_name)
@@ -29,6 +30,20 @@ def read_status(shop: Workshop, source: str | None) -> dict[str, Any]:
         "sources": [_source(shop, name) for name in names],
         "errors": {name: str(error) for name, error in shop.declarations.broken.items()},
     }
+
+
+def _points(shop: Workshop, live: int | None) -> dict[str, Any]:
+    """How many points are live, or why that cannot be told: the rest can be, from the ledger."""
+    if live is None:
+        documents, _ = shop.ledger.totals()
+        lost = (
+            f"The ledger has {documents} documents and nothing is live: run `tidemark index --all`."
+        )
+        return {"points": 0, "problem": lost if documents else ""}
+    try:
+        return {"points": shop.index.count_points(live), "problem": ""}
+    except TidemarkError as error:
+        return {"points": None, "problem": str(error)}
 
 
 def _last_audit(shop: Workshop) -> dict[str, Any] | None:
@@ -63,15 +78,24 @@ def _source(shop: Workshop, name: str) -> dict[str, Any]:
         "chunks": chunks,
         "quarantined": shop.ledger.count_quarantined(name),
         "suspects": shop.ledger.count_suspects(name),
-        "last_run": _run(runs[0]) if runs else None,
+        "last_run": _run(runs[0], dead=_is_dead(shop, runs[0])) if runs else None,
     }
 
 
-def _run(run: RunRecord) -> dict[str, Any]:
+def _is_dead(shop: Workshop, run: RunRecord) -> bool:
+    """Is it said to be running, with no process that does?
+
+    Of a run of the command line its lock tells; one of Airflow has no process between two tasks.
+    """
+    running = run.status is RunStatus.RUNNING and not run.trigger.startswith("airflow")
+    return running and not shop.ledger.is_locked(run.source)
+
+
+def _run(run: RunRecord, *, dead: bool) -> dict[str, Any]:
     return {
         "run_id": run.run_id,
         "trigger": run.trigger,
-        "status": run.status.value,
+        "status": "killed" if dead else run.status.value,
         "started_at": run.started_at.isoformat(),
         "finished_at": run.finished_at.isoformat() if run.finished_at else None,
         "note": run.note,

@@ -3,7 +3,9 @@
 from typing import Any
 
 from tidemark.cli.explaining import spellings
+from tidemark.domain.errors import PermanentError
 from tidemark.domain.identity import document_id
+from tidemark.stages.kept_out import keeper
 from tidemark.stages.takedown import TakenDown, lift, take_down
 from tidemark.stages.takedown_order import Found, find
 from tidemark.wiring import Workshop
@@ -23,20 +25,39 @@ def run_takedown(shop: Workshop, uri: str, source: str | None) -> list[TakenDown
 
 
 def undo_takedown(shop: Workshop, uri: str, source: str | None) -> list[dict[str, Any]]:
-    """Let the next crawl index again what was taken down: source, addresses and id of each."""
-    done = ((found, lift(shop.stores, found)) for found in found_documents(shop, uri, source))
-    return [
+    """Let the next crawl index again what was taken down: source, addresses and id of each.
+
+    Raises ``PermanentError`` for an address that is kept out only because another one was taken down.
+    """
+    done = [(found, lift(shop.stores, found)) for found in found_documents(shop, uri, source)]
+    undone = [
         {"source": found.source, "document_id": str(found.document_id), "lifted": addresses}
         for found, addresses in done
         if addresses
     ]
+    if not undone:
+        _name_keeper(shop, uri, source)
+    return undone
+
+
+def _name_keeper(shop: Workshop, uri: str, source: str | None) -> None:
+    for name in [source] if source is not None else _names(shop):
+        for spelled in spellings(uri):
+            if stone := keeper(shop.ledger, name, spelled):
+                raise PermanentError(
+                    f"{spelled} was not taken down itself; it is kept out because it is, or leads to, "
+                    f"{stone.uri} (source {name}), which was taken down on {stone.removed_at:%Y-%m-%d}.",
+                    f"To let both in: tidemark takedown {stone.uri} --undo",
+                )
 
 
 def found_documents(shop: Workshop, uri: str, source: str | None) -> list[Found]:
     """The documents that a URI means."""
     if source is not None:
         shop.declared(source)
-    names = sorted(
-        {*shop.declarations.sources, *shop.ledger.sources(), *([source] if source else [])}
-    )
+    names = sorted({*_names(shop), *([source] if source else [])})
     return find(shop.stores, spellings(uri), names, source)
+
+
+def _names(shop: Workshop) -> list[str]:
+    return sorted({*shop.declarations.sources, *shop.ledger.sources()})

@@ -47,7 +47,7 @@ def explain(
         str | None,
         typer.Option(
             "--as-of",
-            help="A day or a time (2026-11-03, 2026-11-03T08:00, UTC): show what it was then.",
+            help="A day (its end) or a time, in UTC: 2026-11-03, 2026-11-03T08:00. Show what it was then.",
             callback=text,
         ),
     ] = None,
@@ -58,7 +58,7 @@ def explain(
     from tidemark.cli.explaining import explain_uri, moment_of, recalled
 
     output = Output(as_json)
-    moment = moment_of(as_of) if as_of else None
+    moment = None if as_of is None else moment_of(as_of)
     with told(output):
         shop = workshop()
         found = explain_uri(shop, uri)

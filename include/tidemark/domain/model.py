@@ -117,7 +117,8 @@ class Observation:
 
     raw_hash: of the fetched bytes when FETCHED, else None.
     size: bytes, when known.
-    target: the document's canonical URI when MOVED or ALIAS.
+    target: the document's canonical URI when MOVED or ALIAS; when EXCLUDED as a copy of one that was taken
+        down, the address of that.
     modified_at, link: as in RawDocument.
     text_hash, text_length, suspicion: of the Inspection, for pages that were inspected.
     """

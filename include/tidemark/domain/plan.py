@@ -27,6 +27,7 @@
     gone           no row                                          skip      gone (a)
     excluded       a row                                           remove    excluded
     excluded       no row                                          skip      excluded (a)
+    excluded       no row; it is another one that was taken down   skip      taken_down (a)
     too large      not so the last time                            quarantine  failed (b)
     too large      as the last time                                keep      quarantined (b)
     anything       taken down by order                             skip      taken_down (a)
@@ -115,7 +116,7 @@ def decide(
     if tombstone is not None and tombstone.taken_down:
         return replace(decision, action=without, reason=Reason.TAKEN_DOWN)
     if observed.outcome in _REMOVALS:
-        return replace(decision, action=without, reason=_REMOVALS[observed.outcome])
+        return replace(decision, action=without, reason=_removal(observed, record))
     if observed.outcome in _LEADING and around.target_here:
         reason = _LEADING[observed.outcome]
         return replace(decision, action=without, reason=reason, target=observed.target)
@@ -268,6 +269,12 @@ def _shrinkage(
 _LEADING = {Outcome.MOVED: Reason.MOVED, Outcome.ALIAS: Reason.ALIAS}
 _WITH_BYTES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
 _REMOVALS = {Outcome.GONE: Reason.GONE, Outcome.EXCLUDED: Reason.EXCLUDED}
+
+
+def _removal(observed: Observation, record: DocumentRecord | None) -> Reason:
+    copied = observed.outcome is Outcome.EXCLUDED and observed.target
+    # Never of a row: its tombstone would keep the address itself out.
+    return Reason.TAKEN_DOWN if copied and record is None else _REMOVALS[observed.outcome]
 
 
 def _retyped(record: DocumentRecord, observed: Observation) -> bool:

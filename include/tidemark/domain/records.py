@@ -225,6 +225,9 @@ class Tombstone:
     """The record of a removed document.
 
     Its snapshot, elements and vectors stay until ``expired``: should it come back, it does for nothing.
+
+    kept_out, texts: of one that was taken down, the hashes of all bytes and of all main texts that were its
+        own; nothing of what they said.
     """
 
     document_id: UUID
@@ -236,6 +239,8 @@ class Tombstone:
     reason: str
     run_id: str
     expired: bool = False
+    kept_out: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
     @property
     def taken_down(self) -> bool:

@@ -106,7 +106,7 @@ class RunSummary:
                 "restored; they were looked at anew."
             )
         waiting = ""
-        if self.quarantined and not self.held and not self.dry_run:
+        if self.quarantined and not self.too_many and not self.held and not self.dry_run:
             waiting = f" Warning: {self.quarantined} in quarantine (`tidemark quarantine`)."
         return f"{self._done()}{healed}{self.too_many and ' ' + self.too_many}{waiting}"
 

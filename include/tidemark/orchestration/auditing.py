@@ -191,10 +191,11 @@ of documents by a sentence of each.
 
 | task | does | when it is red |
 |---|---|---|
-| audit | compares ledger and index, both ways; searches for the sample | a store is away |
-| repair | heals what was found, only with the param *repair* | a store is away |
+| audit | compares ledger and index, both ways; searches for the sample | a store is away, or the index \
+cannot be opened: its message names the cure; then clear the task |
+| repair | heals what was found, only with the param *repair* | the same; what it healed stays healed |
 | report | sets the metrics `tidemark.audit.*` and the note, sends an alert | something differs: run \
-`tidemark audit --repair` |
+`tidemark audit --repair`, or trigger this with *repair*; after a repair it names what is left, and why |
 
 It runs beside the index DAGs: what they are writing at the moment is no finding. **Trigger** with *source*
 for one source, *repair* to heal, *sample* for more or fewer searches. The alert goes to the address of the

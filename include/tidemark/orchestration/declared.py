@@ -134,13 +134,16 @@ removes what is gone, audits what it touched, and reports.
 | task | does | when it is red |
 |---|---|---|
 | crawl | lists and fetches only what changed | the source is away; nothing was deleted |
-| plan | decides for each document what to do, and why | the ledger is away |
+| plan | decides for each document what to do, and why | the ledger or the index is away, or cannot be \
+opened: its message names the cure; then clear the task |
 | approve | asks a person, when more than a guard allows would change | it was rejected, or \
 nobody answered: nothing was applied |
-| process | partitions, chunks, embeds and upserts one batch | its log names the cause; a retry goes on |
-| sweep | removes documents that are gone, notes those seen | the index or the ledger is away |
+| process | partitions, chunks, embeds and upserts one batch | its log names the cause; clear the task, it \
+goes on where it ended; the other batches are done |
+| sweep | removes documents that are gone, notes those seen | the index or the ledger is away: clear it |
 | audit | compares the ledger with the index | run `tidemark audit {source.name} --repair` |
-| report | writes the summary, sets the notes, updates the asset | a task before it failed |
+| report | writes the summary, sets the notes, updates the asset | a task before it failed, or too many \
+documents are in quarantine: `tidemark quarantine {source.name}` lists them with the cure |
 
 **Trigger** with *force* to do everything again, *limit* to try a few documents, *dry run* to see the plan
 alone, *approved* to apply it without being asked, *accept* to believe new versions that are held back.

@@ -86,4 +86,8 @@ Removes from the stores what nobody needs any more:
 Nothing goes that was written in the last day, or since the oldest run that is still going on, waits for a
 person, or may be taken up again. **Trigger** with *dry run* to see first what would go; `tidemark
 housekeeping` does the same from the command line. It may be stopped and repeated at any time.
+
+**When it is red**: a store was away (it is retried, and goes on where it ended), or the sources file cannot
+be read, for then nobody can tell which source is still wanted; its log names the line to correct. Nothing
+else depends on it: clear the task, or leave it to the next week.
 """

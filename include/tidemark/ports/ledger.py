@@ -63,6 +63,9 @@ class Ledger(Protocol):
     def documents_by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
         """Documents of a source whose live version has exactly these bytes, in no order."""
 
+    def documents_by_failed(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
+        """Documents of a source in quarantine whose bytes last fetched are these, in no order."""
+
     def quarantined(self, source: str | None = None) -> Iterator[DocumentRecord]:
         """Stream the documents in quarantine, ordered by source, then URI."""
 

@@ -53,7 +53,7 @@ def crawl(job: Job, tools: Tools) -> CrawlSummary:
             if isinstance(value, CrawlEnd):
                 end = value
                 continue
-            observed = kept_out.excluded(value) or _store(value, tools, known, sample)
+            observed = kept_out.by_address(value) or _store(value, tools, known, kept_out, sample)
             outcomes[observed.outcome.value] += 1
             size += observed.size or 0 if observed.outcome is Outcome.FETCHED else 0
             listing.line(encode_observation(observed))
@@ -78,7 +78,11 @@ def crawl(job: Job, tools: Tools) -> CrawlSummary:
 
 
 def _store(
-    found: CrawlItem, tools: Tools, known: "LedgerKnown", sample: FurnitureSample
+    found: CrawlItem,
+    tools: Tools,
+    known: "LedgerKnown",
+    kept_out: KeptOut,
+    sample: FurnitureSample,
 ) -> Observation:
     raw = found.raw
     if raw is None:
@@ -87,11 +91,13 @@ def _store(
             found.outcome,
             found.item.validators,
             detail=found.detail,
-            target=found.target,
+            target=found.target if found.outcome is not Outcome.EXCLUDED else "",
         )
     raw_hash = digest(raw.content)
-    tools.artifacts.write(raw_key(raw_hash), raw.content)
     seen = _inspected(raw, raw_hash, tools, known)
+    if excluded := kept_out.by_content(raw.uri, raw_hash, seen):
+        return excluded
+    tools.artifacts.write(raw_key(raw_hash), raw.content)
     if seen is not None and seen.suspicion is None:
         sample.add(raw.uri, seen.blocks)
     return Observation(

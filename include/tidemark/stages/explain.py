@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from uuid import UUID
 
 from tidemark.domain.hashing import Canonical
+from tidemark.domain.identity import document_id
 from tidemark.domain.plan import Action
 from tidemark.domain.records import (
     Alias,
@@ -231,12 +232,23 @@ def explain(ledger: Ledger, uri: str, ids: Sequence[UUID] = ()) -> list[Explanat
             stones.get(key),
             ledger.events(key),
             aliases=ledger.aliases_of(key),
-            versions=ledger.versions(key),
+            versions=_history(ledger, key),
         )
         for key in dict.fromkeys([*found, *stones, *ids])
     ]
     own = [e for e in explanations if e.document or e.tombstone or e.events]
     return [*_by_alias(ledger, uri), *own]
+
+
+def _history(ledger: Ledger, document: UUID) -> list[VersionRecord]:
+    """The versions of a document, latest first, those under addresses it has moved from included."""
+    found = ledger.versions(document)
+    for alias in ledger.aliases_of(document):
+        if alias.kind is AliasKind.MOVED:
+            before = ledger.versions(document_id(alias.source, alias.uri))
+            # That it left there is no end: it is here.
+            found += [v for v in before if v.action != Action.REMOVE.value]
+    return sorted(found, key=lambda version: version.indexed_at, reverse=True)
 
 
 def _by_alias(ledger: Ledger, uri: str) -> Iterator[Explanation]:
@@ -245,5 +257,5 @@ def _by_alias(ledger: Ledger, uri: str) -> Iterator[Explanation]:
         if record is not None:
             events = ledger.events(alias.document_id)
             aliases = ledger.aliases_of(alias.document_id)
-            versions = ledger.versions(alias.document_id)
+            versions = _history(ledger, alias.document_id)
             yield Explanation(record, None, events, uri, aliases, versions)

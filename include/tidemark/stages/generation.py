@@ -53,7 +53,8 @@ def ensure_generation(
         with index.session():
             index.ensure(number, embedder.dimension, embed)
             if index.live() is None:
-                index.switch(number)
+                # Lost, or never there: what the ledger calls live is whole, this one may be half built.
+                index.switch(_said_live(ledger, index, index_name) or number)
             live = index.live() == number
         records = ledger.generations(index_name)
         if number not in {record.number for record in records}:
@@ -82,6 +83,19 @@ def switch_when_complete(job: Job, tools: Tools, generation: int) -> bool:
             index.drop(number)
     _say_live(ledger, ledger.generations(job.index_name), generation, [generation])
     return True
+
+
+def _said_live(ledger: Ledger, index: VectorIndex, index_name: str) -> int | None:
+    """The generation that the ledger calls live, if there is one and the index has it."""
+    existing = index.generations()
+    return next(
+        (
+            record.number
+            for record in ledger.generations(index_name)
+            if record.status is GenerationStatus.LIVE and record.number in existing
+        ),
+        None,
+    )
 
 
 def _say_live(

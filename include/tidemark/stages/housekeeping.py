@@ -3,7 +3,7 @@
 Three things keep a value that a run needs:
 
 1. nothing is deleted that was written in the last day, nor since a run began that is still going on, waits
-   for a person, or was the last of its source and failed lately, so that it may be taken up again. What a run
+   for a person, or failed lately, so that it may be taken up again, whatever other runs did since. What a run
    fetches counts as written then, also where the very bytes were there before;
 2. what any row of the ledger refers to stays, and that is asked again right before a page is deleted;
 3. the store itself refuses to delete what was written after the list of it was read.
@@ -19,7 +19,7 @@ from tidemark.domain.errors import SourceBusyError
 from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationStatus, RunRecord, RunStatus, Tombstone
-from tidemark.ports import Progress, quiet
+from tidemark.ports import Ledger, Progress, quiet
 from tidemark.stages.generation import current_generation
 from tidemark.stages.litter import Freed, Leaving, References, sweep_artifacts
 from tidemark.stages.stores import Stores
@@ -27,9 +27,9 @@ from tidemark.stages.takedown_order import unfinished
 
 YOUNG = timedelta(hours=24)
 KILLED = timedelta(days=2)
-"""A run that is said to be running for longer, while nobody holds its source's lock, was killed."""
+"""A run that is said to be running for longer, while nobody holds its source's lock or writes, was killed."""
 TAKEN_UP = timedelta(days=7)
-"""For so long a source's last run, if it failed, may still be taken up where it ended."""
+"""For so long a run that failed may still be taken up where it ended."""
 SKEW = timedelta(hours=1)
 """The clocks of a store and of the ledger differ by less."""
 EVERY = 1_000_000_000
@@ -152,7 +152,9 @@ class _Broom:
         killed = [
             run
             for run in ledger.running()
-            if run.started_at < self.now - KILLED and not ledger.is_locked(run.source)
+            if run.started_at < self.now - KILLED
+            and not ledger.is_locked(run.source)
+            and not self._is_growing(run)
         ]
         for run in killed if not self.dry_run else ():
             note = f"{run.note} It was killed.".strip()
@@ -162,17 +164,28 @@ class _Broom:
         self.counts["killed_runs"] = len(killed)
         return {run.run_id for run in killed}
 
+    def _is_growing(self, run: RunRecord) -> bool:
+        """Was something of it written lately? A crawl holds no lock, however long it takes.
+
+        Whose new bytes are is not known before the crawl has ended; for longer than a run could be taken up
+        they are not held to be its own.
+        """
+        crawls = run.started_at > self.now - TAKEN_UP and self._written_lately("raw/")
+        return crawls or self._written_lately(f"runs/{run.run_id}/")
+
+    def _written_lately(self, prefix: str) -> bool:
+        entries = self.stores.artifacts.entries(prefix)
+        return any(entry.written_at >= self.now - YOUNG for entry in entries)
+
     def protected_since(self, killed: set[str]) -> datetime:
         """What was written since then stays, whatever refers to it."""
         ledger = self.stores.ledger
         needed = [run for run in ledger.running() if run.run_id not in killed]
-        for source in ledger.sources():
-            needed += [
-                run
-                for run in ledger.runs(source, limit=1)
-                if (run.status is RunStatus.FAILED or run.run_id in killed)
-                and run.started_at > self.now - TAKEN_UP
-            ]
+        for run in _since(ledger, self.now - 2 * TAKEN_UP):
+            failed = run.status is RunStatus.FAILED or run.run_id in killed
+            ended = self.now if run.run_id in killed else run.finished_at or run.started_at
+            if failed and ended > self.now - TAKEN_UP:
+                needed.append(run)
         oldest = min(needed, key=lambda run: run.started_at, default=None)
         if oldest is None or oldest.started_at - SKEW >= self.now - YOUNG:
             return self.now - YOUNG
@@ -285,6 +298,16 @@ class _Broom:
             for number in dead if not self.dry_run else ():
                 index.drop(number)
         return len(dead)
+
+
+def _since(ledger: Ledger, started: datetime) -> list[RunRecord]:
+    """The runs of all sources that have begun since a time."""
+    limit = 100
+    while True:
+        runs = ledger.runs(limit=limit)
+        if len(runs) < limit or runs[-1].started_at < started:
+            return [run for run in runs if run.started_at >= started]
+        limit *= 4
 
 
 def _old_runs(latest_first: list[RunRecord], limit: datetime, keep: int) -> set[str]:

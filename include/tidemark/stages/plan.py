@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from uuid import UUID
 
+from tidemark.domain.errors import PermanentError
 from tidemark.domain.guards import Breach, Census, Sort
 from tidemark.domain.hashing import Canonical
 from tidemark.domain.plan import (
@@ -142,9 +143,18 @@ def _plan(job: Job, tools: Tools, target: Target) -> PlanSummary:
 
 
 def read_plan(artifacts: ArtifactStore, key: str) -> Iterator[Planned]:
-    """Stream a plan or one of its batches."""
-    for line in artifacts.lines(key):
+    """Stream a plan or one of its batches. Raises ``PermanentError`` when it is no longer kept."""
+    for line in _lines(artifacts, key):
         yield decode_planned(line)
+
+
+def _lines(artifacts: ArtifactStore, key: str) -> Iterator[str]:
+    try:
+        yield from artifacts.lines(key)
+    except KeyError:
+        raise PermanentError(
+            f"The plan {key} is no longer in the artifact store.", "Start a new run of the source."
+        ) from None
 
 
 def read_all_decisions(

@@ -158,6 +158,7 @@ def quarantine_unfetched(
         fingerprint="",
         first_at=before.first_at if before else now,
         last_at=now,
+        attempts=before.attempts + 1 if before else 1,
     )
     known = record or replace(
         _blank(job, decision.document_id, decision.uri, now), validators=Validators()

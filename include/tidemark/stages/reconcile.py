@@ -12,6 +12,7 @@ from itertools import islice
 from urllib.parse import urldefrag
 from uuid import UUID, uuid4
 
+from tidemark.domain.plan import ELSEWHERE, Reason
 from tidemark.ports import Ledger, VectorIndex
 from tidemark.stages.audit import audit, counts_agree
 from tidemark.stages.job import Job, Tools
@@ -20,12 +21,21 @@ PAGE = 500
 
 
 def in_step(ledger: Ledger, index: VectorIndex, source: str, generation: int) -> bool:
-    """Do ledger and index have the same mark and, but for writes that were cut short, the same counts?"""
+    """Do ledger and index have the same mark and, but for writes that were cut short, the same counts?
+
+    The mark is compared in the generation that searches are answered from too, while another is being built.
+    """
     mark = ledger.tide_mark(source)
     with index.session():
-        if index.marks(generation, source) != (mark, mark):
+        if any(index.marks(n, source) != (mark, mark) for n in _marked(index, generation)):
             return False
         return counts_agree(ledger, index, generation, source)
+
+
+def _marked(index: VectorIndex, generation: int) -> list[int]:
+    """The generations that have a source's mark: the one that is written, and the live one."""
+    live = index.live()
+    return [generation] if live in (None, generation) else [generation, live]
 
 
 def reconcile(job: Job, tools: Tools, generation: int) -> int:
@@ -39,8 +49,10 @@ def reconcile(job: Job, tools: Tools, generation: int) -> int:
     tools.progress.stage("compare", None)
     # Not in a session: the audit waits for documents that are being written, whose writer wants the index.
     found = audit(tools.ledger, tools.index, generation, job.source)
-    noted = 0
-    differing = iter(found.documents | found.orphans)
+    wrong = found.documents | found.orphans
+    for other in _marked(tools.index, generation)[1:]:
+        wrong |= _to_go(tools, other, job.source)
+    noted, differing = 0, iter(wrong)
     while page := list(islice(differing, PAGE)):
         uris = dict(_addresses(tools, generation, page))
         tools.ledger.begin(job.run_id, job.source, uris)
@@ -49,12 +61,23 @@ def reconcile(job: Job, tools: Tools, generation: int) -> int:
     return noted
 
 
+def _to_go(tools: Tools, live: int, source: str) -> frozenset[UUID]:
+    """What nobody knows of in the live generation while another is built: it must not wait for that.
+
+    What only stands elsewhere now does wait: it is there in the generation that is built.
+    """
+    orphans = audit(tools.ledger, tools.index, live, source).orphans
+    graves = tools.ledger.tombstones_by_id(list(orphans))
+    moved = {key for key, grave in graves.items() if Reason(grave.reason) in ELSEWHERE}
+    return orphans - moved
+
+
 def advance(ledger: Ledger, index: VectorIndex, source: str, generation: int, run_id: str) -> None:
     """Put a fresh mark into both stores: to be done before the first of a run's writes.
 
     A kill between the two makes the next run compare the source.
     """
-    put_mark(ledger, index, source, [generation], fresh_mark(run_id))
+    put_mark(ledger, index, source, _marked(index, generation), fresh_mark(run_id))
 
 
 def fresh_mark(run_id: str) -> str:
@@ -95,7 +118,12 @@ def _addresses(
 def _address_in_index(index: VectorIndex, generation: int, document: UUID) -> str:
     """The address that the points of a document name, which the ledger does not know."""
     where: dict[str, str | list[str]] = {"document_id": str(document)}
-    for scan in (index.scan_points, index.scan_sections):
-        for point in scan(generation, where):
+    scans = [
+        scan(number, where)
+        for number in _marked(index, generation)
+        for scan in (index.scan_points, index.scan_sections)
+    ]
+    for scan in scans:
+        for point in scan:
             return urldefrag(str(point.payload.get("source_uri", ""))).url
     return ""

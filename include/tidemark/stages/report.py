@@ -32,6 +32,8 @@ _NEEDS_ATTENTION = {
 _DEAD_LINK = (Action.SKIP, Reason.GONE)
 DEAD_LINKS = 3
 """Links to nothing are the site's to mend: a few are named, after all that is more pressing."""
+KEPT_OUT = 3
+"""What was taken down and is still at its source is no news: a few are named."""
 _WRITTEN = {Action.METADATA.value, Action.ADD.value, Action.RESTORE.value}
 
 
@@ -41,6 +43,20 @@ def begin(job: Job, tools: Tools, trigger: str, note: str = "") -> None:
     tools.ledger.start_run(
         RunRecord(job.run_id, job.source, trigger, RunStatus.RUNNING, now, None, note, None)
     )
+
+
+def bury_dead_runs(job: Job, tools: Tools) -> None:
+    """Finish what is said to be running: to be called under the source's lock, which none of them has.
+
+    Runs of Airflow, which hold it from task to task only, are left to their own reports.
+    """
+    for run in tools.ledger.running():
+        if run.source == job.source and not run.trigger.startswith("airflow"):
+            now = tools.clock()
+            note = f"{run.note} It was killed.".strip()
+            tools.ledger.finish_run(
+                replace(run, status=RunStatus.FAILED, finished_at=now, note=note)
+            )
 
 
 def audit_run(job: Job, tools: Tools, generation: int) -> AuditFindings:
@@ -112,17 +128,23 @@ def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
     chunks = ChunkCounts()
     attention: list[str] = []
     dead: list[str] = []
+    kept_out: list[str] = []
     dead_links = 0
     for event in ledger.run_events(job.run_id):
         documents[event.action] += 1
         reasons[event.reason] += 1
         chunks += ChunkCounts(event.chunks_added, event.chunks_kept, event.chunks_removed)
         pair = (Action(event.action), Reason(event.reason))
-        told = f"{event.uri}: {event.action} ({event.reason}) {event.detail}".strip()
+        # What failed is named once.
+        detail = event.detail.replace(event.uri, "it")
+        told = f"{event.uri}: {event.action} ({event.reason}) {detail}".strip()
         if pair == _DEAD_LINK:
             dead_links += 1
             if len(dead) < DEAD_LINKS:
                 dead.append(told)
+        elif Reason(event.reason) is Reason.TAKEN_DOWN:
+            if len(kept_out) < KEPT_OUT:
+                kept_out.append(told)
         elif pair in _NEEDS_ATTENTION and len(attention) < ATTENTION:
             attention.append(told)
     for reason in COUNTED_ONLY:
@@ -136,7 +158,7 @@ def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
         documents=dict(documents),
         reasons=dict(reasons),
         chunks=chunks,
-        attention=(*attention, *dead, *_more_dead_links(dead_links - len(dead))),
+        attention=(*attention, *kept_out, *dead, *_more_dead_links(dead_links - len(dead))),
     )
 
 

@@ -31,5 +31,7 @@ def retry(job: Job, tools: Tools, records: Sequence[DocumentRecord]) -> RunSumma
         lambda record: record.document_id in wanted,
         tools.source.fingerprint,
     )
-    job = replace(job, learn=False)
+    # How many there are in quarantine is what the source's own runs are judged by.
+    guards = replace(job.guards, quarantined_percent=100.0, quarantined_documents=None)
+    job = replace(job, learn=False, guards=guards)
     return run_source(job, replace(tools, source=source), "retry")

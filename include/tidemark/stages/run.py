@@ -17,6 +17,7 @@ from tidemark.stages.reconcile import advance, reconcile
 from tidemark.stages.report import (
     audit_run,
     begin,
+    bury_dead_runs,
     finish,
     held,
     planned_only,
@@ -53,6 +54,7 @@ def run_source(job: Job, tools: Tools, trigger: str, note: str = "") -> RunSumma
     holds the lock.
     """
     with tools.ledger.lock(job.source):
+        bury_dead_runs(job, tools)
         begin(job, tools, trigger, note)
         try:
             summary = _stages(job, tools)

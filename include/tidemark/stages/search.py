@@ -116,13 +116,18 @@ def _hits(
     mode: str,
     where: Mapping[str, str | list[str]] | None,
 ) -> list[StoredPoint]:
+    index = tools.index
     if mode == "lexical":
-        return tools.index.search_lexical(generation, tools.lexical.encode_query(query), k, where)
-    vector = tools.embedder.embed([query])[0]
-    if mode == "hybrid":
-        lexical = tools.lexical.encode_query(query)
-        return tools.index.search_hybrid(generation, vector, lexical, k, where)
-    return tools.index.search_dense(generation, vector, k, where)
+        found = index.search_lexical(generation, tools.lexical.encode_query(query), k, where)
+    else:
+        vector = tools.embedder.embed([query])[0]
+        if mode == "hybrid":
+            lexical = tools.lexical.encode_query(query)
+            found = index.search_hybrid(generation, vector, lexical, k, where)
+        else:
+            found = index.search_dense(generation, vector, k, where)
+    # A point whose payload was lost can neither be cited nor read; the audit names it.
+    return [hit for hit in found if hit.payload.get("section_id")]
 
 
 def _sections(

@@ -283,6 +283,10 @@ class Survey:
             going = record.uri if self._goes(record) else ""
             if going or not by_raw.get(record.raw_hash or "", (None, ""))[1]:
                 by_raw[record.raw_hash or ""] = (record.document_id, going)
+        for record in ledger.documents_by_failed(source, hashes):
+            # Broken bytes that are renamed: what was live before them must not pass for gone.
+            if self._goes(record):
+                by_raw.setdefault(record.fetched_raw_hash, (record.document_id, record.uri))
         for key, observed in new.items():
             if key not in found and observed.raw_hash in by_raw:
                 found[key] = by_raw[observed.raw_hash]

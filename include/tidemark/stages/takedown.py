@@ -8,11 +8,14 @@ its own last; 4. its history is forgotten, so that nothing of it counts as in us
 elements and vectors go, unless another document shares them, and the embedding cache is emptied, for it
 cannot be told whose its vectors are; 6. the written order goes. Killed before 3 a run may still heal the
 document, as it heals any that was cut short; from 3 on it stays out.
+
+What keeps it out are hashes: of every version's bytes, also of those that failed, and of their main texts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID, uuid4
 
@@ -23,6 +26,7 @@ from tidemark.stages.discard import discard_snapshots, discard_vectors, keys_of
 from tidemark.stages.job import raw_key
 from tidemark.stages.reconcile import fresh_mark, put_mark
 from tidemark.stages.stores import Stores
+from tidemark.stages.takedown_listings import Listings
 from tidemark.stages.takedown_order import Found, Order, order_of, stones_of, unfinished
 
 
@@ -93,14 +97,16 @@ def take_down(stores: Stores, cache: VectorCache, found: Found) -> TakenDown:
     when a run has been writing the document for too long.
     """
     run_id = f"{found.source}__takedown__{stores.clock():%Y%m%dT%H%M%S}__{uuid4().hex[:8]}"
-    with _locked(stores, found, run_id) as order, stores.index.session():
+    listings = Listings(stores, found.source)
+    with _locked(stores, found, run_id, listings) as order, stores.index.session():
         counts = _count(stores, cache, order)
         before = {name: max(order.counts.get(name, 0), count) for name, count in counts.items()}
         order = replace(order, counts=before)
         stores.artifacts.write(order.key, order.encoded())
         _remove_rows(stores, order)
     # What a run beside this one has fetched in the meantime is among its listings only now.
-    order = replace(order, raws=order.raws | order_of(stores, found, run_id).raws)
+    fetched = listings.fetched(set(order.uris.values()))
+    order = replace(order, raws=order.raws | fetched.keys())
     kept = order.raws - discard_snapshots(stores.ledger, stores.artifacts, order.raws)
     discard_vectors(stores.artifacts, [*order.ids, *order.graves])
     cache.clear()
@@ -133,14 +139,16 @@ def lift(stores: Stores, found: Found) -> list[str]:
 
 
 @contextmanager
-def _locked(stores: Stores, found: Found, run_id: str) -> Iterator[Order]:
+def _locked(stores: Stores, found: Found, run_id: str, listings: Listings) -> Iterator[Order]:
     """The order, with the locks of all ids in it held, so that no run writes them meanwhile."""
     order = order_of(stores, found, run_id)
     while True:
+        # Before the locks: runs wait for those, and listings are long.
+        fetched = listings.fetched(set(order.uris.values()))
         with stores.ledger.lock_documents([*order.ids, *order.graves]):
             now = order_of(stores, found, run_id)
             if now.uris.keys() <= order.uris.keys() and now.graves <= order.graves:
-                yield now
+                yield now.with_fetched(fetched)
                 return
         order = now  # It got another address while its lock was waited for.
 
@@ -153,7 +161,7 @@ def _remove_rows(stores: Stores, order: Order) -> None:
     new = [
         key
         for key in order.ids
-        if key in records or key in begun or key not in stones or not stones[key].taken_down
+        if key in records or key in begun or key not in stones or not _stands(stones[key], order)
     ]
     if new:
         ledger.begin(order.run_id, source, {key: order.uris[key] for key in new})
@@ -161,12 +169,8 @@ def _remove_rows(stores: Stores, order: Order) -> None:
     for key in order.ids:
         removed = _remove_points(stores, key)
         if key in new:
-            own_bytes = order.own_bytes.get(key) or None
             ledger.remove_document(
-                Tombstone(
-                    key, source, order.uris[key], "", own_bytes, stores.clock(),
-                    TAKEN_DOWN, order.run_id, expired=True,
-                ),
+                _stone(order, key, stones.get(key), stores.clock()),
                 RunDocument(
                     order.run_id, key, order.uris[key], Action.REMOVE.value, Reason.TAKEN_DOWN.value,
                     "by order", chunks_removed=removed,
@@ -174,6 +178,33 @@ def _remove_rows(stores: Stores, order: Order) -> None:
             )  # fmt: skip
     ledger.forget_versions([*order.ids, *order.graves])
     ledger.expire(list(order.graves))
+
+
+def _stands(stone: Tombstone, order: Order) -> bool:
+    """Does it keep out already all that the order knows?"""
+    if stone.document_id != order.found.document_id:
+        return stone.taken_down
+    whole = order.kept_out <= set(stone.kept_out) and order.texts <= set(stone.texts)
+    return stone.taken_down and whole
+
+
+def _stone(order: Order, key: UUID, before: Tombstone | None, now: datetime) -> Tombstone:
+    """What keeps an address out; that of the document itself, all that was its own."""
+    standing = before if before is not None and before.taken_down else None
+    own = key == order.found.document_id
+    return Tombstone(
+        key,
+        order.found.source,
+        order.uris[key],
+        "",
+        order.own_bytes.get(key) or None,
+        standing.removed_at if standing else now,
+        TAKEN_DOWN,
+        standing.run_id if standing else order.run_id,
+        expired=True,
+        kept_out=tuple(sorted(order.kept_out)) if own else (),
+        texts=tuple(sorted(order.texts)) if own else (),
+    )
 
 
 def _advance(stores: Stores, order: Order) -> None:

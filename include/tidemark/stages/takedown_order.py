@@ -5,17 +5,18 @@ is to be deleted, are gone before all of that is. A takedown that was cut short 
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from tidemark.domain.decision import ELSEWHERE
 from tidemark.domain.identity import document_id
-from tidemark.domain.model import CrawlEnd
-from tidemark.domain.records import Tombstone
+from tidemark.domain.inspection import Suspicion
+from tidemark.domain.model import Observation
+from tidemark.domain.records import DocumentRecord, Tombstone
 from tidemark.ports import ArtifactStore, Ledger, VectorIndex
-from tidemark.stages.codec import decode_listing_line
 from tidemark.stages.stores import Stores
+from tidemark.stages.survey import DUPLICATE_FROM
 
 FOLDER = "takedowns/"
 
@@ -35,7 +36,8 @@ class Order:
 
     run_id: what its events, tombstones and tide mark are told by.
     uris: the document's address and its others, by the id that each has.
-    own_bytes: by id, what its tombstone keeps out, where there is such.
+    own_bytes: by id, the bytes that stood there last, where there are such.
+    kept_out, texts: hashes of all bytes and of all main texts that were its own, which are to stay out.
     graves: documents of the source that were removed before, and had the same bytes; what could restore them
         goes too.
     raws: hashes of all bytes that were ever fetched of it.
@@ -46,6 +48,8 @@ class Order:
     found: Found
     uris: dict[UUID, str]
     own_bytes: dict[UUID, str] = field(default_factory=dict)
+    kept_out: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
     graves: frozenset[UUID] = frozenset()
     raws: frozenset[str] = frozenset()
     counts: dict[str, int] = field(default_factory=dict)
@@ -60,6 +64,25 @@ class Order:
         own = self.found.document_id
         return [*(key for key in self.uris if key != own), own]
 
+    def with_fetched(self, fetched: Mapping[str, Observation]) -> "Order":
+        """With what runs fetched of it, by the hash of the bytes.
+
+        A page that was not believed is not its own: others may well be answered with the same.
+        """
+        believed = {raw for raw, observed in fetched.items() if observed.suspicion is None}
+        own = self.kept_out | believed
+        texts = (
+            observed.text_hash
+            for raw, observed in fetched.items()
+            if raw in own and observed.suspicion is None and _is_long(observed.text_length)
+        )
+        return replace(
+            self,
+            kept_out=own,
+            texts=self.texts | set(filter(None, texts)),
+            raws=self.raws | fetched.keys(),
+        )
+
     def encoded(self) -> bytes:
         found = self.found
         return json.dumps(
@@ -68,6 +91,8 @@ class Order:
                 "found": [found.source, found.uri, str(found.document_id)],
                 "uris": {str(key): uri for key, uri in self.uris.items()},
                 "own_bytes": {str(key): raw for key, raw in self.own_bytes.items()},
+                "kept_out": sorted(self.kept_out),
+                "texts": sorted(self.texts),
                 "graves": sorted(map(str, self.graves)),
                 "raws": sorted(self.raws),
                 "counts": self.counts,
@@ -83,6 +108,8 @@ class Order:
             Found(source, uri, UUID(key)),
             {UUID(k): uri for k, uri in told["uris"].items()},
             {UUID(k): raw for k, raw in told["own_bytes"].items()},
+            frozenset(told["kept_out"]),
+            frozenset(told["texts"]),
             frozenset(map(UUID, told["graves"])),
             frozenset(told["raws"]),
             told["counts"],
@@ -153,7 +180,10 @@ def _indexed(index: VectorIndex, ids: Iterable[UUID]) -> Iterator[UUID]:
 
 
 def order_of(stores: Stores, found: Found, run_id: str) -> Order:
-    """Everything that is known to be of a document, and what an attempt that was cut short knew."""
+    """Everything that is known to be of a document, and what an attempt that was cut short knew.
+
+    Without what only the listings of runs tell (``Order.with_fetched``).
+    """
     order = Order(run_id, found, {found.document_id: found.uri})
     for begun in unfinished(stores.artifacts):
         if found.document_id in begun.uris:
@@ -161,14 +191,20 @@ def order_of(stores: Stores, found: Found, run_id: str) -> Order:
                 begun,
                 uris=order.uris | begun.uris,
                 own_bytes=order.own_bytes | begun.own_bytes,
+                kept_out=order.kept_out | begun.kept_out,
+                texts=order.texts | begun.texts,
                 graves=order.graves | begun.graves,
                 raws=order.raws | begun.raws,
             )
     order = _with_addresses(stores.ledger, order)
     raws = order.raws | set(_raws(stores.ledger, order))
-    order = _with_old_addresses(stores.ledger, replace(order, raws=frozenset(raws)))
-    fetched = _fetched(stores, found.source, set(order.uris.values()))
-    return replace(order, raws=order.raws | fetched)
+    order = replace(
+        order,
+        raws=frozenset(raws),
+        kept_out=order.kept_out | set(_own_raws(stores.ledger, order)),
+        texts=order.texts | set(_own_texts(stores.ledger, order)),
+    )
+    return _with_old_addresses(stores.ledger, order)
 
 
 def _with_addresses(ledger: Ledger, order: Order) -> Order:
@@ -218,26 +254,42 @@ def _raws(ledger: Ledger, order: Order) -> Iterator[str]:
         yield from (version.raw_hash for version in ledger.versions(key))
 
 
-def _fetched(stores: Stores, source: str, uris: set[str]) -> frozenset[str]:
-    """What runs have fetched from some addresses, as far as their listings are there: indexed or not."""
-    found: set[str] = set()
-    quoted = [json.dumps(uri, ensure_ascii=False) for uri in uris]
-    for key in list(stores.artifacts.keys("runs/")):
-        if not key.endswith("/listing.jsonl"):
-            continue
-        run = stores.ledger.run(key.split("/")[1])
-        if run is not None and run.source != source:
-            continue
-        try:
-            for line in stores.artifacts.lines(key):
-                # Decoded only where it may be one of them: listings are long.
-                if any(uri in line for uri in quoted):
-                    observed = decode_listing_line(line)
-                    if not isinstance(observed, CrawlEnd) and observed.uri in uris:
-                        found |= {observed.raw_hash} if observed.raw_hash else set()
-        except KeyError:
-            continue  # Housekeeping was quicker.
-    return frozenset(found)
+def _own_raws(ledger: Ledger, order: Order) -> Iterator[str]:
+    """The hashes of bytes that are the document's own, and no wall that stood before it."""
+    yield from filter(None, order.own_bytes.values())
+    for record in ledger.documents_by_id(order.ids).values():
+        yield from filter(None, (record.raw_hash, record.failure and record.failure.raw_hash))
+        if record.fetched_raw_hash and _is_believed(record):
+            yield record.fetched_raw_hash
+    for key in order.ids:
+        yield from (version.raw_hash for version in ledger.versions(key))
+    for stone in _standing(ledger, order):
+        yield from stone.kept_out
+
+
+def _own_texts(ledger: Ledger, order: Order) -> Iterator[str]:
+    for record in ledger.documents_by_id(order.ids).values():
+        if record.text_hash and _is_long(record.text_length):
+            yield record.text_hash
+    for alias in ledger.aliases_of(order.found.document_id):
+        if alias.text_hash and _is_long(alias.text_length):
+            yield alias.text_hash
+    for stone in _standing(ledger, order):
+        yield from stone.texts
+
+
+def _standing(ledger: Ledger, order: Order) -> Iterator[Tombstone]:
+    stones = ledger.tombstones_by_id(order.ids).values()
+    return (stone for stone in stones if stone.taken_down)
+
+
+def _is_believed(record: DocumentRecord) -> bool:
+    return record.suspect is None or record.suspect.reason == Suspicion.SHRUNK.value
+
+
+def _is_long(text_length: int | None) -> bool:
+    """Shorter texts may be equal by chance."""
+    return (text_length or 0) >= DUPLICATE_FROM
 
 
 def stones_of(ledger: Ledger, found: Found) -> list[Tombstone]:

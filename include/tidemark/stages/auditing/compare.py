@@ -131,8 +131,10 @@ def _suspicions(
         if not same or scope.of_other_model(record):
             yield key, None
     for number in scope.generations:
-        elsewhere = number != record.generation and (number, key) in held
-        if elsewhere and not scope.serves(number, record):
+        if number == record.generation:
+            continue
+        # No sum tells of a version that is served until the newest is live: it is looked at itself.
+        if scope.whole if scope.serves(number, record) else (number, key) in held:
             yield key, number
 
 

@@ -61,6 +61,7 @@ _FOUND = """
 CREATE TABLE found (document BLOB, kind TEXT, n INTEGER, source TEXT, uri TEXT,
 PRIMARY KEY (document, kind)) WITHOUT ROWID
 """
+_SERVED = _FOUND.replace("found", "served")
 _EXTRAS = """
 CREATE TABLE extra (generation INTEGER, what TEXT, id BLOB, owner TEXT, document BLOB, source TEXT,
 uri TEXT, PRIMARY KEY (generation, what, id)) WITHOUT ROWID
@@ -115,7 +116,7 @@ class Drift:
     """A context: what was found is gone when it ends."""
 
     def __init__(self) -> None:
-        self._scratch = Scratch(_FOUND, _EXTRAS, _CLAIMED, _SURPLUS)
+        self._scratch = Scratch(_FOUND, _SERVED, _EXTRAS, _CLAIMED, _SURPLUS)
         self._database = self._scratch.database
 
     def __enter__(self) -> "Drift":
@@ -131,8 +132,19 @@ class Drift:
 
     def differs(self, document: Named, counts: Mapping[Kind, int]) -> None:
         """Note what is wrong with a document that the ledger knows, but for what it has too much of."""
+        self._note("found", document, counts)
+
+    def is_served_wrong(self, document: Named, counts: Mapping[Kind, int]) -> None:
+        """Note what is wrong with the version that searches find until a document's newest one is live.
+
+        It is counted and named as the rest; nothing writes it again, so no repair is asked for it.
+        """
+        self._note("served", document, counts)
+
+    def _note(self, table: str, document: Named, counts: Mapping[Kind, int]) -> None:
         self._database.executemany(
-            "INSERT INTO found VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET n = excluded.n",
+            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?) "  # noqa: S608 - one of two names
+            "ON CONFLICT DO UPDATE SET n = excluded.n",
             [
                 (document.document_id.bytes, kind.value, n, document.source, document.uri)
                 for kind, n in counts.items()
@@ -171,7 +183,7 @@ class Drift:
     def counts(self, source: str | None = None) -> Counter[str]:
         """How many of each kind; of a source, or of all."""
         given = {"source": source}
-        counts: Counter[str] = Counter()
+        counts = self.served(source)
         for kind, n in self._database.execute(
             "SELECT kind, sum(n) FROM found WHERE :source IS NULL OR source = :source GROUP BY kind",
             given,
@@ -185,18 +197,42 @@ class Drift:
             counts[_EXTRA[what]] += n
         return counts
 
+    def served(self, source: str | None = None) -> Counter[str]:
+        """Of these, how many of each kind are wrong in the live generation only, until another is live."""
+        rows = self._database.execute(
+            "SELECT kind, sum(n) FROM served WHERE :source IS NULL OR source = :source GROUP BY kind",
+            {"source": source},
+        )
+        return Counter(dict(rows))
+
+    def served_documents(self) -> Iterator[UUID]:
+        """Stream, each once, the documents that are served wrong."""
+        rows = self._database.execute("SELECT DISTINCT document FROM served")
+        return (UUID(bytes=key) for (key,) in rows)
+
+    def count_served(self) -> int:
+        """How many ``served_documents`` gives."""
+        [(count,)] = self._database.execute("SELECT count(DISTINCT document) FROM served")
+        return int(count)
+
     def examples(self, kind: str, limit: int) -> list[str]:
         """The first URIs of documents that a kind was found in."""
         what = next((w for w, k in _EXTRA.items() if k == kind), "")
         rows = self._database.execute(
-            "SELECT uri FROM found WHERE kind = ? UNION "
-            "SELECT uri FROM surplus WHERE what = ? ORDER BY uri LIMIT ?",
-            (kind, what, limit),
+            "SELECT uri FROM found WHERE kind = :kind UNION "
+            "SELECT uri FROM served WHERE kind = :kind UNION "
+            "SELECT uri FROM surplus WHERE what = :what ORDER BY uri LIMIT :limit",
+            {"kind": kind, "what": what, "limit": limit},
         )
         return [uri or "(names no document)" for (uri,) in rows]
 
     def sources(self) -> list[str]:
         """Names of the sources with a finding, sorted; "" for what names none."""
+        rows = self._database.execute("SELECT DISTINCT source FROM served")
+        return sorted({*self.to_repair(), *(source for (source,) in rows)})
+
+    def to_repair(self) -> list[str]:
+        """Those with a finding that a repair can do something about."""
         rows = self._database.execute(
             "SELECT source FROM found UNION SELECT source FROM surplus ORDER BY source"
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
+from tidemark.domain.errors import PermanentError
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationRecord, GenerationStatus
 from tidemark.ports import Ledger, VectorIndex
@@ -19,7 +20,8 @@ twice, this far apart."""
 class GenerationFindings:
     """dead: generations that nobody needs. mixed: those of which ledger and index say different things, and
     what. live_name: what is wrong with it, "" when nothing is; ``belongs`` over which it should be put, None
-    when that cannot be told. follow: it is right, and the ledger must say so.
+    when that cannot be told. follow: it is right, and the ledger must say so. damaged: it names nothing that
+    can be read.
     """
 
     dead: tuple[int, ...] = ()
@@ -27,6 +29,7 @@ class GenerationFindings:
     live_name: str = ""
     belongs: int | None = None
     follow: bool = False
+    damaged: bool = False
 
     @property
     def clean(self) -> bool:
@@ -68,18 +71,36 @@ def _look(
 ) -> GenerationFindings:
     with ledger.lock_documents([document_id("generations", index_name)]):
         existing = index.generations()
-        live = index.live()
+        try:
+            live, damage = index.live(), ""
+        except PermanentError as error:
+            live, damage = None, error.message
         records = {record.number: record for record in ledger.generations(index_name)}
-        wanted = {n for n, r in records.items() if r.status is not GenerationStatus.RETIRED}
-        wanted |= {n for n in existing if index.built_under(n) == embed_fingerprint}
         mixed = {
             number: why
             for number in existing
             if number in records and (why := _disagreement(records[number], index))
         }
         named = _live_name(ledger, existing, live, records)
-    dead = tuple(n for n in existing if n != live and n not in wanted and n not in in_use)
+        if not damage and named.clean and live is not None:
+            named = _left_behind(ledger, index, live, records, in_use)
+        dead = _dead(index, live, records, embed_fingerprint, in_use)
+    if damage:
+        named = replace(named, live_name=damage, damaged=True)
     return replace(named, dead=dead, mixed=mixed)
+
+
+def _dead(
+    index: VectorIndex,
+    live: int | None,
+    records: Mapping[int, GenerationRecord],
+    embed_fingerprint: str,
+    in_use: AbstractSet[int],
+) -> tuple[int, ...]:
+    existing = index.generations()
+    wanted = {n for n, r in records.items() if r.status is not GenerationStatus.RETIRED}
+    wanted |= {n for n in existing if index.built_under(n) == embed_fingerprint}
+    return tuple(n for n in existing if n != live and n not in wanted and n not in in_use)
 
 
 def _disagreement(record: GenerationRecord, index: VectorIndex) -> str:
@@ -120,31 +141,68 @@ def _live_name(
     return GenerationFindings(live_name=problem, belongs=said if said in existing else None)
 
 
+def _left_behind(
+    ledger: Ledger,
+    index: VectorIndex,
+    live: int,
+    records: Mapping[int, GenerationRecord],
+    in_use: AbstractSet[int],
+) -> GenerationFindings:
+    """Ledger and live name agree, and documents are in a generation that both have given up.
+
+    It happens when the name comes to stand over a generation that is still being built: what is not in it yet
+    is found no more. Documents in a generation that is gone are missing points, and no matter of the name.
+    """
+    existing = index.generations()
+    behind = [
+        number
+        for number in existing
+        if number != live
+        and number in in_use
+        and number in records
+        and records[number].status is GenerationStatus.RETIRED
+    ]
+    if not behind or not ledger.documents_outside(live):
+        return GenerationFindings()
+    numbers = ", ".join(map(str, behind))
+    problem = (
+        f"it is over generation {live}, as the ledger says, and there are documents that are only in "
+        f"generation {numbers}, which is given up"
+    )
+    fullest = max(behind, key=index.count_points)
+    more = index.count_points(fullest) > index.count_points(live)
+    return GenerationFindings(live_name=problem, belongs=fullest if more else None)
+
+
 def repair_generations(
     ledger: Ledger,
     index: VectorIndex,
     index_name: str,
     found: GenerationFindings,
     models: Mapping[int, AbstractSet[str]],
+    embed_fingerprint: str,
 ) -> tuple[Counter[str], GenerationFindings]:
     """Put the live name right, drop what is dead; what was done, and what is left for a person.
 
     ``models``: by what the documents of each generation were embedded. Where all of them agree with the
-    index, it is the ledger's row that is wrong.
+    index, it is the ledger's row that is wrong. Once the live name is right, what it was over may be dead.
     """
     did: Counter[str] = Counter()
-    left = found
+    left, dead = found, found.dead
     with ledger.lock_documents([document_id("generations", index_name)]):
         if found.live_name and found.belongs is not None:
             if not found.follow:
                 index.switch(found.belongs)
                 did["live_name_moved"] = 1
-            _say_live(ledger, index_name, found.belongs)
-            left = replace(left, live_name="")
-        for number in found.dead:
-            index.drop(number)
-            did["generations_dropped"] += 1
-        left = replace(left, dead=())
+            _say_live(ledger, index_name, found.belongs, models.keys() & set(index.generations()))
+            left = replace(left, live_name="", damaged=False)
+            records = {record.number: record for record in ledger.generations(index_name)}
+            dead = _dead(index, found.belongs, records, embed_fingerprint, models.keys())
+        if not left.damaged:
+            for number in dead:
+                index.drop(number)
+                did["generations_dropped"] += 1
+            left = replace(left, dead=())
         for record in ledger.generations(index_name):
             built = index.built_under(record.number) if record.number in found.mixed else ""
             if built and models.get(record.number, {built}) == {built}:
@@ -158,12 +216,14 @@ def repair_generations(
     return did, left
 
 
-def _say_live(ledger: Ledger, index_name: str, live: int) -> None:
+def _say_live(ledger: Ledger, index_name: str, live: int, in_use: AbstractSet[int]) -> None:
+    """``in_use``: generations that documents are in; what was called live and is one is being built still."""
     for record in ledger.generations(index_name):
         status = record.status
         if record.number == live:
             status = GenerationStatus.LIVE
         elif status is GenerationStatus.LIVE:
-            status = GenerationStatus.RETIRED
+            used = record.number in in_use
+            status = GenerationStatus.BUILDING if used else GenerationStatus.RETIRED
         if status is not record.status:
             ledger.save_generation(replace(record, status=status))

@@ -5,16 +5,16 @@ moment is between two states for the ledger as for the index, and is no finding.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urldefrag
 from uuid import UUID
 
 from tidemark.domain.checksums import vector_hash
-from tidemark.domain.decision import ELSEWHERE
-from tidemark.domain.hashing import digest_of
+from tidemark.domain.decision import ELSEWHERE, Action
+from tidemark.domain.hashing import digest_of, digest_text
 from tidemark.domain.model import StoredPoint
-from tidemark.domain.records import DocumentRecord, Tombstone
+from tidemark.domain.records import DocumentRecord, DocumentStatus, Tombstone
 from tidemark.ports import VectorIndex
 from tidemark.stages.auditing.drift import Drift, Kind, Named, Of, What
 from tidemark.stages.auditing.scope import Scope
@@ -24,13 +24,17 @@ from tidemark.stages.payloads import checksum_of
 
 @dataclass(slots=True)
 class _Held:
-    """What the index holds of one document: hashes by id; a vector's is None where there is none."""
+    """What the index holds of one document: hashes by id; a vector's is None where there is none.
+
+    altered: points whose text is not the one that their own ``content_hash`` is of.
+    """
 
     points: dict[UUID, str] = field(default_factory=dict)
     vectors: dict[UUID, str | None] = field(default_factory=dict)
     sections: dict[UUID, str] = field(default_factory=dict)
     source: str = ""
     uri: str = ""
+    altered: int = 0
 
     def note(self, point: StoredPoint) -> None:
         self.source = self.source or source_of(point)
@@ -51,7 +55,7 @@ def look_again(scope: Scope, window: Sequence[tuple[UUID, int | None]], drift: D
                 drift.differs(_named(record), _all_gone(record))
         for key, number in window:
             if number is not None and (
-                key not in records or not scope.serves(number, records[key])
+                key not in records or scope.whole or not scope.serves(number, records[key])
             ):
                 wanted[number].add(key)
         # Opened once for all of them, and only now: never is a lock waited for with the index held open.
@@ -62,6 +66,8 @@ def look_again(scope: Scope, window: Sequence[tuple[UUID, int | None]], drift: D
                     found = records.get(key)
                     if found is not None and found.generation == generation:
                         _compare(scope, found, held[key], drift)
+                    elif found is not None and scope.serves(generation, found):
+                        _look_at_served(scope, generation, found, held[key], drift)
                     else:
                         _is_left(scope, generation, key, found, held[key], drift)
 
@@ -79,15 +85,67 @@ def _held(index: VectorIndex, generation: int, documents: Iterable[UUID]) -> dic
     held = {key: _Held() for key in documents}
     where: dict[str, str | list[str]] = {"document_id": [str(key) for key in held]}
     for point in index.scan_points(generation, where, vectors=True):
-        of = held[UUID(str(point.payload["document_id"]))]
+        if (of := _one_of(held, point)) is None:
+            continue  # Found by an index of payloads that are lost: it has none, and is missing.
         of.note(point)
         of.points[point.point_id] = digest_of(point.payload)
+        of.altered += _is_altered(point)
         of.vectors[point.point_id] = vector_hash(point.dense) if point.dense else None
     for section in index.scan_sections(generation, where):
-        of = held[UUID(str(section.payload["document_id"]))]
+        if (of := _one_of(held, section)) is None:
+            continue
         of.note(section)
         of.sections[section.point_id] = digest_of(section.payload)
     return held
+
+
+def _one_of(held: Mapping[UUID, _Held], point: StoredPoint) -> _Held | None:
+    try:
+        return held.get(UUID(str(point.payload.get("document_id"))))
+    except ValueError:
+        return None
+
+
+def _is_altered(point: StoredPoint) -> bool:
+    text = point.payload.get("text")
+    return not isinstance(text, str) or digest_text(text) != point.payload.get("content_hash")
+
+
+def _look_at_served(
+    scope: Scope, generation: int, record: DocumentRecord, held: _Held, drift: Drift
+) -> None:
+    """Is the version whole that searches find of a document whose newest is in a generation being built?
+
+    The ledger's rows are of the newest. Of this one its history tells how much there was, as long as it is
+    kept, and the points themselves tell whether their texts are what they were.
+    """
+    points, sections = _served_once(scope, generation, record) or (
+        len(held.points),
+        len(held.sections),
+    )
+    counts = {
+        Kind.MISSING_POINTS: max(0, points - len(held.points)),
+        Kind.EXTRA_POINTS: max(0, len(held.points) - points),
+        Kind.MISSING_SECTIONS: max(0, sections - len(held.sections)),
+        Kind.EXTRA_SECTIONS: max(0, len(held.sections) - sections),
+        Kind.STALE_PAYLOAD: held.altered,
+        Kind.WRONG_VECTORS: sum(vector is None for vector in held.vectors.values()),
+    }
+    drift.is_served_wrong(_named(record), counts)
+
+
+def _served_once(scope: Scope, generation: int, record: DocumentRecord) -> tuple[int, int] | None:
+    """How many points and sections a generation has of a document, None when nothing tells."""
+    if record.status is DocumentStatus.QUARANTINED:
+        # Its last good version may have been cut anew since, which no history tells of.
+        return None
+    for version in scope.ledger.versions(record.document_id):
+        if version.action == Action.REMOVE.value:
+            # It is back since, and never was here again; only as another document could it have stayed.
+            return None if version.reason in ELSEWHERE else (0, 0)
+        if version.generation == generation:
+            return version.chunks, version.sections
+    return None
 
 
 def _is_left(

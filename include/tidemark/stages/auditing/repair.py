@@ -93,7 +93,7 @@ def repair_sources(
                 _heal_source(given, scope, drift, generation, source, repaired)
         except TidemarkError as error:
             repaired.skipped[source] = str(error)
-            repaired.left += drift.counts(source)
+            repaired.left += drift.counts(source) - drift.served(source)
     _remove_loose(given, drift, repaired)
     return repaired
 
@@ -105,11 +105,28 @@ def _locked(given: AuditTools, source: str) -> AbstractContextManager[None]:
 
 
 def out_of_step(given: AuditTools, source: str, generation: int | None) -> bool:
-    """Do the tide marks of the stores disagree, as after one of them was restored from a backup?"""
+    """Do the tide marks of the stores disagree, as after one of them was restored from a backup?
+
+    ``generation``: the one that the next run writes. A source that was never written to it has its marks
+    where its documents are.
+    """
     if generation is None:
         return False
     mark = given.ledger.tide_mark(source)
-    return given.index.marks(generation, source) != (mark, mark)
+    found = given.index.marks(generation, source)
+    if found == (mark, mark):
+        return False
+    return any(found) or not _in_step_elsewhere(given, source, generation, mark)
+
+
+def _in_step_elsewhere(given: AuditTools, source: str, generation: int, mark: str) -> bool:
+    ledger, index = given.ledger, given.index
+    existing = index.generations()
+    holding = [n for n in existing if ledger.count_chunks(source, n)]
+    if generation in holding:
+        return False
+    # A source whose documents are all gone has marks and nothing else.
+    return any(index.marks(n, source) == (mark, mark) for n in holding or existing)
 
 
 def _heal_source(
@@ -164,7 +181,7 @@ def _heal(healing: _Healing, drift: Drift, turns: int) -> int:
         repaired.documents[source] += drift.count(source) - remaining
         if remaining and turns > 1:
             return _heal(healing, left, turns - 1)
-        repaired.left += left.counts()
+        repaired.left += left.counts() - left.served()
         repaired.waiting[source] = sum(1 for _ in left.orphans())
     return remaining
 

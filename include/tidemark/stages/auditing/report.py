@@ -17,6 +17,8 @@ class AuditReport:
     examples: the first URIs of each kind.
     notes: of the kinds that are not about documents, what is wrong, in words.
     tombstoned: removed documents that have points or sections left.
+    served: documents that are wrong in the live generation, from which searches are answered until the one
+        that is being built, where they are right, is live; after a repair, those that still are.
     sampled: documents that were searched for.
     out_of_step: sources whose stores have different tide marks; their next run compares everything anew.
     repaired: documents healed. did: what that took. left: what is still wrong, by kind.
@@ -34,6 +36,7 @@ class AuditReport:
     examples: Mapping[str, list[str]] = field(default_factory=dict)
     notes: Mapping[str, list[str]] = field(default_factory=dict)
     tombstoned: int = 0
+    served: int = 0
     sampled: int = 0
     out_of_step: tuple[str, ...] = ()
     repair: bool = False
@@ -75,6 +78,7 @@ class AuditReport:
             **self.flat(),
             "repaired": self.repaired,
             "tombstoned": self.tombstoned,
+            "served": self.served,
             "sampled": self.sampled,
             "sources": {name: dict(counts) for name, counts in self.sources.items()},
             "examples": dict(self.examples),

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from tidemark.domain.records import DocumentRecord
+from tidemark.domain.errors import PermanentError
+from tidemark.domain.records import DocumentRecord, GenerationStatus
 from tidemark.ports import Ledger, Progress, VectorIndex, quiet
 
 
@@ -13,7 +14,7 @@ class Scope:
     """What is compared with what.
 
     generations: those whose points and sections are read as a whole.
-    existing: all that the index has. live: the one behind the live name.
+    existing: all that the index has. live: the one that searches are, or are to be, answered from.
     whole: documents in any other generation are looked at too, piece by piece.
     models: what each generation is built under, as far as the index, or else the ledger, says.
     undecided: documents that are not looked at: what becomes of them a later run decides.
@@ -61,4 +62,15 @@ def scope_of(
     said = {record.number: record.embed_fingerprint for record in records}
     models = {n: index.built_under(n) or said.get(n, "") for n in existing}
     chosen = tuple(sorted(existing.intersection(generations)))
-    return Scope(ledger, index, chosen, existing, index.live(), models, index_name is not None)
+    said_live = {r.number for r in records if r.status is GenerationStatus.LIVE} & existing
+    # A live name that is lost, damaged or moved is a finding of its own: what is served is no drift by it.
+    live = max(said_live) if said_live else live_of(index)
+    return Scope(ledger, index, chosen, existing, live, models, index_name is not None)
+
+
+def live_of(index: VectorIndex) -> int | None:
+    """The generation behind the live name; None also when the name is damaged."""
+    try:
+        return index.live()
+    except PermanentError:
+        return None

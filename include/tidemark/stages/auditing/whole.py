@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from tidemark.domain.records import AuditRecord, GenerationStatus
-from tidemark.stages.auditing.compare import Seen, compare_all
+from tidemark.stages.auditing.compare import Seen, compare_all, compare_some
 from tidemark.stages.auditing.drift import KINDS, Drift, Kind, Named
 from tidemark.stages.auditing.findable import Findable, search_for
 from tidemark.stages.auditing.generations import (
@@ -112,6 +112,7 @@ def _report(
         },
         notes=_notes(found.generations),
         tombstoned=drift.tombstoned(),
+        served=drift.count_served(),
         sampled=found.findable.sampled,
         out_of_step=tuple(name for name in names if out_of_step(given, name, current)),
     )
@@ -139,20 +140,23 @@ def _repair(
     given: AuditTools, current: int | None, drift: Drift, found: _Found, report: AuditReport
 ) -> tuple[AuditReport, Repaired]:
     did, left = repair_generations(
-        given.ledger, given.index, given.index_name, found.generations, found.seen.models
-    )
+        given.ledger, given.index, given.index_name, found.generations, found.seen.models,
+        embed_fingerprint(given.embedder, given.lexical),
+    )  # fmt: skip
     if current is None and not given.index.generations() and drift.count():
         # The index is lost as a whole: it is begun anew, as a run would.
         current = ensure_generation(
             given.ledger, given.index, given.index_name, given.embedder, given.lexical, given.clock
         )
-    names = sorted({*drift.sources(), *report.out_of_step})
+    names = sorted({*drift.to_repair(), *report.out_of_step})
     repaired = repair_sources(given, _scope(given, current), drift, current, names)
     again = _search(given, current, found.findable.missed)
-    remaining = Counter({**repaired.left, Kind.NOT_FOUND.value: len(again.missed)})
+    served, kinds = _served_wrong(_scope(given, current), drift, current)
+    remaining = Counter({**repaired.left, Kind.NOT_FOUND.value: len(again.missed)}) + kinds
     return replace(
         report,
         repair=True,
+        served=served,
         repaired=repaired.documents.total(),
         did={name: n for name, n in sorted((repaired.did + did).items()) if n},
         left=dict(+(remaining + _of_generations(left))),
@@ -161,6 +165,15 @@ def _repair(
         skipped=repaired.skipped,
         waiting=dict(+repaired.waiting),
     ), repaired
+
+
+def _served_wrong(scope: Scope, drift: Drift, current: int | None) -> tuple[int, Counter[str]]:
+    """What of the findings is wrong in the live generation, which a repair that writes another leaves be."""
+    if scope.live in (None, current):
+        return 0, Counter()
+    with Drift() as left:
+        compare_some(scope, {*drift.served_documents(), *drift.concerned()}, left)
+        return left.count_served(), left.served()
 
 
 def _keep(

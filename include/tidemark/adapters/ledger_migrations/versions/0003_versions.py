@@ -4,6 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "0003"
 down_revision = "0002"
@@ -23,6 +24,9 @@ def upgrade() -> None:
     op.add_column("source", required("mark", TEXT, server_default=""))
     op.add_column("document", sa.Column("checksum", TEXT))
     op.add_column("chunk", sa.Column("vector_hash", TEXT))
+    for hashes in ("kept_out", "texts"):
+        empty = sa.text("'[]'::jsonb")
+        op.add_column("tombstone", required(hashes, JSONB(), server_default=empty))
     _versions()
     _live_documents_become_versions()
     _indexes()

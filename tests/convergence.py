@@ -328,6 +328,7 @@ class Convergence(RuleBasedStateMachine):
         line = Line(fault)
         leading = {alias for alias, end in aliases(self.world).items() if end == uri}
         self._watch(line, old=self._as_it_is(), besides={uri} | leading)
+        self.forgetful = True
         with contextlib.suppress(KilledError, TidemarkError):
             take_down(self._upkeep(line), NoCache(), Found(SOURCE, uri, document_id(SOURCE, uri)))
         self._told(line)
@@ -528,7 +529,8 @@ class Convergence(RuleBasedStateMachine):
         except (KilledError, TidemarkError):
             assert fault is not None
         else:
-            assert fault is not None or not self._can_be_repaired() or not done.failed, done
+            told = fault is None and self._can_be_repaired() and not self.forgetful
+            assert not told or not done.failed, done
             self.hand = self.hand if fault is not None or not self._can_be_repaired() else ""
         self._told(line)
 

@@ -130,7 +130,7 @@ class System:
         folder = self.airflow.layout.airflow / "logs" / f"dag_id={run.dag_id}"
         files = sorted((folder / f"run_id={run.run_id}").rglob("*.log"))
         return "\n".join(
-            f"--- {file.parent.name}/{file.name}\n{file.read_text()[-2500:]}"
+            f"--- {file.parent.name}/{file.name}\n{file.read_text()[-20_000:]}"
             for file in files
             if f"task_id={task_id}" in str(file)
         )

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -250,9 +250,11 @@ def contents(home: Home) -> tuple[Held, Held]:
     return points, sections
 
 
-def _named(held: Held, ids: Iterable[UUID]) -> list[str]:
-    """Some of them, for a person."""
-    return [f"{key}: {held[key]}" for key in sorted(ids)[:5]]
+def _other(was: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that differ, as they are and as they should be, and whose they are."""
+    fields = {key: (was.get(key), wanted.get(key)) for key in wanted.keys() | was.keys()}
+    told = {key: pair for key, pair in fields.items() if pair[0] != pair[1]}
+    return {"source_uri": was["source_uri"], **told}
 
 
 def _untimed(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,10 +270,11 @@ def assert_equal_to_fresh(home: Home, folder: Path) -> int:
     try:
         fresh.index()
         for was, wanted in zip(contents(home), contents(fresh), strict=True):
-            assert _named(was, was.keys() - wanted.keys()) == [], "extra"
-            assert _named(wanted, wanted.keys() - was.keys()) == [], "missing"
-            stale = {key for key in wanted if was[key] != wanted[key]}
-            assert _named(was, stale) == _named(wanted, stale), "stale"
+            extra, missing = was.keys() - wanted.keys(), wanted.keys() - was.keys()
+            assert not extra, f"extra: {[was[key] for key in extra][:3]}"
+            assert not missing, f"missing: {[wanted[key] for key in missing][:3]}"
+            stale = {key: _other(was[key], wanted[key]) for key in was if was[key] != wanted[key]}
+            assert not stale, f"{len(stale)} are stale: {list(stale.values())[:3]}"
         return len(contents(fresh)[0])
     finally:
         fresh.stop()

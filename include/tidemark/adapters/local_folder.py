@@ -66,7 +66,7 @@ class LocalFolder:
     def delete(self, key: str, written_before: datetime | None) -> bool:
         path = self._root / key
         try:
-            if written_before is not None and path.stat().st_mtime >= written_before.timestamp():
+            if written_before is not None and _time(path.stat().st_mtime) >= written_before:
                 return False
             path.unlink(missing_ok=True)
         except FileNotFoundError:

@@ -9,7 +9,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from uuid import UUID
 
+from tidemark.domain.checksums import vector_hash
 from tidemark.domain.plan import Target
+from tidemark.domain.records import ChunkRecord
 from tidemark.ports import ArtifactStore
 from tidemark.stages.job import Tools
 
@@ -24,10 +26,11 @@ def put_aside(tools: Tools, document: UUID, generation: int, embed_fingerprint: 
         return
     with tools.artifacts.writer(vectors_key(document, embed_fingerprint)) as kept:
         for start in range(0, len(chunks), PAGE):
-            page = {c.point_id: c.embed_hash for c in chunks[start : start + PAGE]}
+            page = {c.point_id: c for c in chunks[start : start + PAGE]}
             vectors = tools.index.get_vectors(generation, list(page))
             for point, vector in vectors.items():
-                kept.line(f"{page[point]} {_encoded(vector)}")
+                if _is_right(vector, page[point]):
+                    kept.line(f"{page[point].embed_hash} {_encoded(vector)}")
 
 
 def vectors_of(
@@ -35,19 +38,23 @@ def vectors_of(
 ) -> dict[str, Dense]:
     """The vectors of a document's texts by ``ChunkRecord.embed_hash``: from its points, else put aside."""
     wanted = set(embed_hashes)
-    points = {
-        c.point_id: c.embed_hash for c in tools.ledger.chunks(origin) if c.embed_hash in wanted
-    }
+    points = {c.point_id: c for c in tools.ledger.chunks(origin) if c.embed_hash in wanted}
     found: dict[str, Dense] = {}
     # A generation holds the vectors of one model: those of another are in another.
     for start in range(0, len(points), PAGE):
         page = list(points)[start : start + PAGE]
         for point, vector in tools.index.get_vectors(target.generation, page).items():
-            found[points[point]] = vector
+            if _is_right(vector, points[point]):
+                found[points[point].embed_hash] = vector
     if len(found) < len(wanted):
         key = vectors_key(origin, target.fingerprints.embed)
         found = _read(tools.artifacts, key, wanted) | found
     return found
+
+
+def _is_right(vector: Dense, chunk: ChunkRecord) -> bool:
+    """Is it what was written, as far as that is known? What has gone wrong in the index goes nowhere else."""
+    return chunk.vector_hash in (None, vector_hash(vector))
 
 
 def vectors_key(document: UUID, embed_fingerprint: str) -> str:

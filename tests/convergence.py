@@ -49,7 +49,7 @@ from tidemark.stages.auditing.whole import audit_index
 from tidemark.stages.crawl import crawl
 from tidemark.stages.generation import ensure_generation
 from tidemark.stages.housekeeping import Retention, keep_house
-from tidemark.stages.job import Job, Tools, embed_fingerprint, target
+from tidemark.stages.job import Job, Tools, embed_fingerprint, raw_key, target
 from tidemark.stages.plan import make_plan
 from tidemark.stages.process import process_batch
 from tidemark.stages.reconcile import advance, reconcile
@@ -365,6 +365,7 @@ class Convergence(RuleBasedStateMachine):
             self._clean_run()
 
     def _clean_run(self) -> None:
+        self._cure_what_cannot_be_restored()
         if self.hand == "changed":
             self._repair()
         self._prepare("", URIS[0])
@@ -382,6 +383,14 @@ class Convergence(RuleBasedStateMachine):
         assert not self.world.embedder.texts, again
         assert not self.world.partitioner.calls, again
         self.hand = ""
+
+    def _cure_what_cannot_be_restored(self) -> None:
+        """A sick document whose last good bytes are deleted, and in the ledger again from a backup."""
+        for record in self.world.ledger.documents(SOURCE):
+            lost = record.raw_hash and not self.world.artifacts.exists(raw_key(record.raw_hash))
+            if lost and self.site[record.uri].kind in SICK:
+                assert self.forgetful
+                self.lay(record.uri, Page())
 
     def _clean(self) -> tuple[RunSummary, Line]:
         line = Line()
@@ -575,7 +584,11 @@ class Convergence(RuleBasedStateMachine):
                 continue
             ends = {site[uri].target or uri for site in sites}
             newer = [v.ids(end) for v in versions for end in ends if end in v.points]
-            chunks = self.world.ledger.chunks(document_id(SOURCE, uri))
+            document = document_id(SOURCE, uri)
+            # What the ledger has lost is not waited for before a generation of another model goes live.
+            if not self._can_be_repaired() and self.world.ledger.document(document) is None:
+                continue
+            chunks = self.world.ledger.chunks(document)
             now = frozenset(str(chunk.point_id) for chunk in chunks)
             whole = [ids for ids in newer if ids <= there]
             if whole and len(versions) == 1 and page.kind == "page":

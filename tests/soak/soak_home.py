@@ -233,8 +233,11 @@ def outlived(children: Sequence[psutil.Process], seconds: float = 10.0) -> list[
 
 Held = dict[UUID, dict[str, Any]]
 
-TIMED = ("fetched_at", "generation")
-"""Of a payload, what tells when and in which generation, not what."""
+TIMED = ("fetched_at", "generation", "modified_at")
+"""Of a payload, what tells when and in which generation, not what.
+
+A file that is changed and changed back between two runs has a newer time, and rightly nothing is written.
+"""
 
 
 def contents(home: Home) -> tuple[Held, Held]:

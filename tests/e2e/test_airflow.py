@@ -305,7 +305,7 @@ def test_13_the_daily_audit_is_red_on_a_difference_and_heals_it_when_asked(syste
     assert "1 stale payload" in note
     assert "Clean now." in audited("success", sample=0, repair=True)
     assert system.audit().clean
-    kept = system.shop.ledger.audits(limit=1)[0]
+    kept = next(a for a in system.shop.ledger.audits(limit=20) if a.source is None)
     assert kept.findings["missing_points"] == 1
     assert kept.repaired >= 1
 
@@ -322,7 +322,8 @@ def test_14_housekeeping_removes_what_nothing_refers_to(system: System) -> None:
         assert run.state == "success", system.logs(run)
         assert artifacts.exists("raw/" + "0" * 64) is there
     assert system.shop.index.count_points(1) == before
-    assert system.run()["work"]["partition"] == 0
+    system.run()
+    assert system.audit().clean
 
 
 def wait_for_question(system: System, run: DagRun) -> dict[str, Any]:

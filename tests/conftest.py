@@ -18,8 +18,9 @@ THROWAWAY = {
     "synchronous_commit": "off",
     "full_page_writes": "off",
     "shared_buffers": "64MB",
+    "autovacuum": "off",
 }
-"""Server settings for data that nobody minds losing."""
+"""Server settings for data that nobody minds losing; and whose plans do not hang on when it was analysed."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -15,7 +15,7 @@ from tidemark.domain.identity import document_id
 from tidemark.domain.profile import Profile
 from tidemark.ports import VectorIndex
 from tidemark.stages.job import Job
-from worlds import SOURCE, CountingPartitioner, World
+from worlds import SOURCE, CountingPartitioner, MarkInspector, World
 
 URIS = tuple(f"https://example.org/{name}" for name in "abcde")
 PARAGRAPHS = (
@@ -62,6 +62,7 @@ class Setup:
     """How a source is indexed; the fields before the last decide what is in the index.
 
     etags: without, all bytes are fetched every time.
+    judge: doubt what is suspected, keep equal pages once, believe only by and by that a page is gone.
     """
 
     tokens: int = 40
@@ -69,6 +70,7 @@ class Setup:
     parser: int = 1
     dimension: int = 16
     etags: bool = True
+    judge: bool = False
 
     def apply(self, world: World) -> None:
         world.profile = Profile(target_tokens=self.tokens, max_tokens=self.tokens + 8, min_tokens=0)
@@ -76,11 +78,13 @@ class Setup:
         world.embedder.inner = _embedder(self.dimension)
         world.embedder.before = _refuse_texts
         world.source.with_etags = self.etags
+        world.inspector = MarkInspector() if self.judge else None
 
     def job(self, world: World, **changes: Any) -> Job:
-        """Judges nothing, asks nobody, and believes at once that a page is gone."""
+        """Asks nobody."""
         guards = Guards(100, 100, 100, quarantined_percent=100)
-        told = {"labels": self.labels, "gone_after": 1, "judge": False, "guards": guards}
+        told = {"labels": self.labels, "guards": guards, "judge": self.judge}
+        told["gone_after"] = 2 if self.judge else 1
         return world.job(**{**told, **changes})
 
 

@@ -1,5 +1,6 @@
 """The same machine on Postgres and on Qdrant's engine: a dozen of its histories, backups of both included."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from itertools import count
@@ -19,7 +20,9 @@ from tidemark.adapters.qdrant_edge import QdrantEdgeIndex
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 
-EXAMPLES = 12
+BY_HAND = os.environ.get("TIDEMARK_MACHINE_EXAMPLES")
+"""How many histories to try, others each time; without, the same ones each time."""
+EXAMPLES = int(BY_HAND or 12)
 STEPS = 8
 
 
@@ -110,5 +113,6 @@ def test_it_converges_on_the_stores_that_operators_run(
             suppress_health_check=list(HealthCheck),
             phases=[Phase.generate],
             database=None,
+            derandomize=BY_HAND is None,
         ),
     )

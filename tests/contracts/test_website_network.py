@@ -4,12 +4,12 @@ import asyncio
 import logging
 import socket
 import ssl
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any, cast
 from urllib.request import ProxyHandler, build_opener
 
@@ -409,17 +409,21 @@ def test_answers_without_a_body_and_short_error_pages_leave_the_connection_open(
 # Nothing is left behind
 
 
-def left_behind() -> list[str]:
+def left_behind(folder: Path) -> list[str]:
     threads = [t.name for t in threading.enumerate() if t.name.startswith("crawl")]
-    return threads + [str(path) for path in Path(gettempdir()).glob("tidemark-crawl-*")]
+    return threads + [path.name for path in folder.glob("tidemark-crawl-*")]
 
 
-def test_no_thread_and_no_file_outlives_a_crawl_however_it_ends(site: Site) -> None:
+def test_no_thread_and_no_file_outlives_a_crawl_however_it_ends(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A folder of its own: other tests crawl meanwhile, and their files are theirs.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     site.pages["/"] = "".join(f"<a href='/{n}'>{n}</a>" for n in range(30))
     site.pages.update({f"/{n}": Page("x", delay=0.02) for n in range(30)})
-    before = set(left_behind())
+    before = set(left_behind(tmp_path))
     crawl(site.url)
-    assert set(left_behind()) <= before
+    assert set(left_behind(tmp_path)) <= before
 
     class BrokenKnown(MemoryKnown):
         def validators(self, uri: str) -> Any:
@@ -429,12 +433,12 @@ def test_no_thread_and_no_file_outlives_a_crawl_however_it_ends(site: Site) -> N
 
     with pytest.raises(RuntimeError, match="ledger"):
         crawl(site.url, BrokenKnown())
-    assert set(left_behind()) <= before
+    assert set(left_behind(tmp_path)) <= before
     running = WebsiteSource(WebsiteOptions(site.url, allow_private=True)).crawl(MemoryKnown())
     next(running)
-    assert set(left_behind()) - before
+    assert set(left_behind(tmp_path)) - before
     del running
-    assert set(left_behind()) <= before
+    assert set(left_behind(tmp_path)) <= before
 
 
 def test_whoever_takes_items_slowly_is_not_overrun(site: Site) -> None:

@@ -2,9 +2,11 @@
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from soak_home import Home
 
 _FIGURE = "figure"
 
@@ -48,3 +50,20 @@ def seed(figures: Figures) -> int:
     chosen = int(os.environ.get("SOAK_SEED") or secrets.randbelow(1_000_000))
     figures(seed=f"{chosen} (repeat with SOAK_SEED={chosen})")
     return chosen
+
+
+@pytest.fixture
+def home(own_folder: Path) -> Iterator[Callable[..., Home]]:
+    """Makes homes over folders of files; stops their servers at the end."""
+    made: list[Home] = []
+
+    def make(*sources: str, quick: bool = True) -> Home:
+        folders = {name: own_folder / "files" / name for name in sources}
+        for folder in folders.values():
+            folder.mkdir(parents=True)
+        made.append(Home(own_folder / "tide", folders, quick=quick))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.stop()

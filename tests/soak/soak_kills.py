@@ -47,7 +47,7 @@ class Killer:
         before = log.stat().st_size if log.exists() else 0
         runs = _run_folders(self.home)
         run = self.home.start("index", source, "--approve", "--json")
-        if self.random.random() < 0.45:
+        if self.random.random() < 0.6:
             _sleep_until(run, self.random.uniform(0.0, 0.9 * self.usual.whole))
         else:
             _wait_for_growth(run, log, before)

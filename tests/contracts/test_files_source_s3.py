@@ -16,6 +16,8 @@ from tidemark.adapters.remote_s3 import S3Store
 from tidemark.domain.credentials import Credentials
 from tidemark.domain.model import Validators
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:

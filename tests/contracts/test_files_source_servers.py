@@ -31,6 +31,8 @@ from tidemark.adapters.memory_source import MemoryKnown
 from tidemark.domain.credentials import Credentials
 from tidemark.domain.model import Outcome
 
+pytestmark = pytest.mark.slow
+
 LOGGED_IN = Credentials("share", login=LOGIN, password=PASSWORD)
 
 

@@ -24,6 +24,8 @@ from tidemark.adapters.files import FilesOptions, FilesSource
 from tidemark.domain.credentials import Credentials
 from tidemark.ports import Source
 
+pytestmark = pytest.mark.slow
+
 
 class S3World:
     def __init__(self, url: str, down: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,8 @@ from tidemark.domain.errors import PermanentError
 from tidemark.domain.model import Outcome
 from tidemark.ports import Source
 
+pytestmark = pytest.mark.slow
+
 T0 = 1_750_000_000
 
 

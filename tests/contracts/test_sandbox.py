@@ -18,6 +18,8 @@ from tidemark.adapters.unstructured_partitioner import UnstructuredOptions, Unst
 from tidemark.domain.errors import DocumentError, PermanentError, TransientError
 from tidemark.domain.model import RawDocument
 
+pytestmark = pytest.mark.slow
+
 QUICK = SandboxLimits(
     memory_bytes=300 * 2**20, seconds=0.7, seconds_per_mebibyte=0, output_bytes=2**20, open_files=64
 )

@@ -10,6 +10,8 @@ from sites import Crawled, Page, Site, crawl_all
 from tidemark.adapters.memory_source import MemoryKnown
 from tidemark.adapters.website import WebsiteOptions, WebsiteSource
 
+pytestmark = pytest.mark.slow
+
 NAMES = [f"/{n}" for n in range(12)]
 
 

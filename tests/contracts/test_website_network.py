@@ -26,6 +26,8 @@ from tidemark.adapters.website import WebsiteOptions, WebsiteSource
 from tidemark.domain.credentials import Credentials
 from tidemark.domain.errors import ConfigurationError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:

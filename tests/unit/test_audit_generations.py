@@ -160,6 +160,7 @@ def test_what_a_kill_left_behind_a_switch_is_dropped_with_the_same_repair(
     assert changing.audit().clean
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_the_live_name_is_healed(tmp_path: Path) -> None:
     world = World(index=QdrantEdgeIndex(tmp_path, "tidemark", 30))
     audited = Audited(world).fill(2)

@@ -74,6 +74,7 @@ def test_no_two_lists_pin_a_package_differently() -> None:
             assert other == version, f"{name}: {version} in {path.name}, {other} in {where}"
 
 
+@pytest.mark.slow
 def test_every_package_that_is_imported_is_pinned() -> None:
     product = pins(PROJECT / "requirements.txt") | pins(PROJECT / "requirements-torch.txt")
     installed = packages_distributions()

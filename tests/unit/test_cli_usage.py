@@ -108,6 +108,7 @@ def test_chunk_refuses_a_path_that_does_not_exist_before_it_does_anything(
     assert said.startswith("Error: ")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_chunk_goes_on_after_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     good, pipe = tmp_path / "b.md", tmp_path / "pipe.md"
@@ -121,6 +122,7 @@ def test_chunk_goes_on_after_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert third["error"] is None
 
 
+@pytest.mark.slow
 def test_chunk_goes_on_after_a_folder_that_cannot_be_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +153,7 @@ def _denied(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_chunk_reads_a_file_whose_name_is_not_utf8(tmp_path: Path) -> None:
     name = os.fsdecode(b"caf\xe9 100%.md")
     try:

@@ -99,6 +99,7 @@ def test_a_long_waiting_line_keeps_its_order_and_every_field(trail: Trail) -> No
         line.take()
 
 
+@pytest.mark.slow
 def test_a_url_is_taken_in_once_whatever_was_forgotten_in_between(trail: Trail) -> None:
     line = frontier(trail)
     links = tuple(f"https://example.org/{n}" for n in range(50_000))

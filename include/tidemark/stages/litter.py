@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, islice
-from types import TracebackType
+from typing import Self
 from uuid import UUID
 
 from tidemark.domain.records import Tombstone, VersionRecord
 from tidemark.ports import ArtifactEntry, Ledger, Progress
 from tidemark.stages.discard import name_of
 from tidemark.stages.prepare import elements_key
-from tidemark.stages.scratch import Scratch
+from tidemark.stages.scratch import Scratched
 from tidemark.stages.stores import Stores
 
 PAGE = 500
@@ -54,18 +54,18 @@ class Leaving:
         return stone.expired or stone.document_id in self.expired
 
 
-class References:
+class References(Scratched):
     """What the ledger refers to, on disk, so that memory does not grow with it."""
 
     def __init__(self, ledger: Ledger, leaving: Leaving) -> None:
         self._ledger = ledger
         self.leaving = leaving
-        self._scratch = Scratch(
+        super().__init__(
             "CREATE TABLE raw (hash TEXT PRIMARY KEY) WITHOUT ROWID",
             "CREATE TABLE elements (key TEXT PRIMARY KEY) WITHOUT ROWID",
         )
 
-    def __enter__(self) -> "References":
+    def __enter__(self) -> Self:
         database = self._scratch.database
         database.execute("BEGIN")
         found = self._referred() if self.leaving != Leaving() else self._ledger.raw_references()
@@ -76,14 +76,6 @@ class References:
         )
         database.execute("COMMIT")
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._scratch.close()
 
     def has_raw(self, raw_hash: str) -> bool:
         return self._has("SELECT 1 FROM raw WHERE hash = ?", raw_hash)

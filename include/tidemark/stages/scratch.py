@@ -3,11 +3,11 @@
 import sqlite3
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
+from typing import Self
 
 
 class Scratch:
-    """A temporary SQLite database, gone when the context ends; safe to share between threads."""
+    """A temporary SQLite database, gone when it is closed; safe to share between threads."""
 
     def __init__(self, *schema: str) -> None:
         self._folder = TemporaryDirectory(prefix="tidemark-")
@@ -20,17 +20,19 @@ class Scratch:
         for statement in ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", *schema):
             self.database.execute(statement)
 
-    def __enter__(self) -> "Scratch":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         self.database.close()
         self._folder.cleanup()
+
+
+class Scratched:
+    """Something that keeps what it knows in a ``Scratch``: a context, at whose end that is gone."""
+
+    def __init__(self, *schema: str) -> None:
+        self._scratch = Scratch(*schema)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._scratch.close()

@@ -7,6 +7,7 @@ addresses and what leads where; with that, the second reading decides item by it
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Self
 from uuid import UUID
 
 from tidemark.domain.identity import document_id
@@ -15,7 +16,7 @@ from tidemark.domain.plan import Surroundings
 from tidemark.domain.records import Alias, DocumentRecord
 from tidemark.stages.crawl import read_listing
 from tidemark.stages.job import Job, Tools
-from tidemark.stages.scratch import Scratch
+from tidemark.stages.scratch import Scratched
 
 PAGE = 500
 REPEATED = 3
@@ -48,21 +49,18 @@ class Page:
     records: dict[UUID, DocumentRecord]
 
 
-class Survey:
+class Survey(Scratched):
     """One listing as a whole; a context manager."""
 
     def __init__(self, job: Job, tools: Tools) -> None:
         self._job = job
         self._tools = tools
-        self._scratch = Scratch(*_SCHEMA)
+        super().__init__(*_SCHEMA)
         self.end = CrawlEnd(complete=False, authoritative=False)
 
-    def __enter__(self) -> "Survey":
+    def __enter__(self) -> Self:
         self._read()
         return self
-
-    def __exit__(self, *_: object) -> None:
-        self._scratch.close()
 
     def pages(self) -> Iterator[Page]:
         """Stream the listing in pages, each document once, as it is first named. To be called once."""

@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from types import TracebackType
 from typing import TypeVar
 from uuid import UUID
 
@@ -19,7 +18,7 @@ from tidemark.stages.auditing.pieces import look_again
 from tidemark.stages.auditing.sampling import Sampler
 from tidemark.stages.auditing.scope import Scope
 from tidemark.stages.auditing.sums import Sums, document_of, source_of
-from tidemark.stages.scratch import Scratch
+from tidemark.stages.scratch import Scratched
 
 PAGE = 500
 WINDOW = 32
@@ -51,22 +50,11 @@ class Seen:
             self.models.setdefault(record.generation, set()).add(record.fingerprints.embed)
 
 
-class _Suspects:
+class _Suspects(Scratched):
     """Documents to be looked at again, on disk. ``generation``: where something is left of them."""
 
     def __init__(self) -> None:
-        self._scratch = Scratch("CREATE TABLE suspect (document BLOB, generation INTEGER)")
-
-    def __enter__(self) -> "_Suspects":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._scratch.close()
+        super().__init__("CREATE TABLE suspect (document BLOB, generation INTEGER)")
 
     def add(self, suspects: Iterable[tuple[UUID, int | None]]) -> None:
         self._scratch.database.executemany(

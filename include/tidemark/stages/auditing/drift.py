@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from types import TracebackType
 from uuid import UUID
 
-from tidemark.stages.scratch import Scratch
+from tidemark.stages.scratch import Scratched
 
 
 class Kind(StrEnum):
@@ -112,23 +111,12 @@ class Stray:
     source: str
 
 
-class Drift:
+class Drift(Scratched):
     """A context: what was found is gone when it ends."""
 
     def __init__(self) -> None:
-        self._scratch = Scratch(_FOUND, _SERVED, _EXTRAS, _CLAIMED, _SURPLUS)
+        super().__init__(_FOUND, _SERVED, _EXTRAS, _CLAIMED, _SURPLUS)
         self._database = self._scratch.database
-
-    def __enter__(self) -> "Drift":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._scratch.close()
 
     def differs(self, document: Named, counts: Mapping[Kind, int]) -> None:
         """Note what is wrong with a document that the ledger knows, but for what it has too much of."""

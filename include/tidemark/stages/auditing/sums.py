@@ -1,7 +1,6 @@
 """The first half of the audit: one pass over the index adds up the checksum of every document in it."""
 
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from uuid import UUID
 
 from tidemark.domain.checksums import UNKNOWN, checksum, point_part, section_part, vector_hash
@@ -9,7 +8,7 @@ from tidemark.domain.hashing import digest_of
 from tidemark.domain.model import StoredPoint
 from tidemark.ports import VectorIndex
 from tidemark.stages.auditing.drift import What
-from tidemark.stages.scratch import Scratch
+from tidemark.stages.scratch import Scratched
 
 IN_MEMORY = 20_000
 """Documents whose sums are held in memory (some 8 MB) before they are added to those on disk."""
@@ -42,24 +41,13 @@ def source_of(point: StoredPoint) -> str:
     return named if isinstance(named, str) else ""
 
 
-class Sums:
+class Sums(Scratched):
     """A context: per generation and document the sum of what the index holds of it."""
 
     def __init__(self) -> None:
-        self._scratch = Scratch(_HELD, _LOOSE)
+        super().__init__(_HELD, _LOOSE)
         self._database = self._scratch.database
         self._recent: dict[tuple[int, bytes], int] = {}
-
-    def __enter__(self) -> "Sums":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._scratch.close()
 
     def read(self, index: VectorIndex, generation: int, source: str | None) -> None:
         """Add up a generation, of one source or whole. Work in proportion to it, memory flat."""

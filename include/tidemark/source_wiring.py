@@ -143,3 +143,12 @@ class _Undeclared:
         yield CrawlEnd(
             complete=False, authoritative=False, problem="The source is not declared any more."
         )
+
+
+class Emptied:
+    """What a source is to be that a person wants forgotten: listed whole, and nothing in it."""
+
+    fingerprint = ""
+
+    def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
+        yield CrawlEnd(complete=True, authoritative=True)

@@ -121,7 +121,11 @@ def test_a_source_may_be_given_ad_hoc(tidemark: CommandLine, tmp_path: Path) -> 
     assert tidemark.json("index", "--path", str(tmp_path))["documents"] == {"add": 1}
     (tmp_path / "a.md").unlink()
     (tmp_path / "b.md").write_text("# Other\n\nAnother page.\n")
-    assert tidemark.json("index", "--path", str(tmp_path))["documents"] == {"add": 1, "remove": 1}
+    run = tidemark.json("index", "--path", str(tmp_path))
+    assert run["documents"] == {"add": 1, "remove": 1}
+    assert "Nobody declares path-" in tidemark("status")
+    assert tidemark.json("forget", run["source"])["documents"] == {"remove": 1}
+    assert "Nobody declares" not in tidemark("status")
 
 
 def test_chunks_are_printed_one_document_a_line(tidemark: CommandLine, tmp_path: Path) -> None:

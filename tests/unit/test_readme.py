@@ -67,7 +67,9 @@ def test_every_command_it_names_exists() -> None:
     commands = set(get_command(app).commands)  # type: ignore[attr-defined]
     prose = {"keeps"}
     assert named - prose <= commands
-    assert {"index", "search", "plan", "audit", "explain", "status", "chunk", "sources"} <= named
+    listed = text.partition("### All of `tidemark`")[2].partition("\n## ")[0]
+    told = set(re.findall(r"`([a-z]+)\b[^`]*` (?:·|\|)", listed.replace("\\|", "/")))
+    assert told - {"command"} == commands
 
 
 def test_every_make_target_it_names_exists() -> None:

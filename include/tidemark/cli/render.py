@@ -134,6 +134,16 @@ def status(found: Mapping[str, Any]) -> RenderableType:
                 style="yellow",
             )
         )
+    left = [r["source"] for r in found["sources"] if not r["declared"] and r["documents"]]
+    if left:
+        names = safe(", ".join(left))
+        notes.append(
+            Text(
+                f"Nobody declares {names}: what is indexed of it stays as it is. `tidemark forget SOURCE` "
+                "removes it.",
+                style="dim",
+            )
+        )
     return Group(head, table, *notes)
 
 

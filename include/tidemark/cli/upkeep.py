@@ -161,6 +161,28 @@ def takedown(
 
 
 @upkeep.command()
+def forget(
+    source: Annotated[
+        str, typer.Argument(help="A source that is not declared any more.", callback=text)
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be removed; remove nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove all that the index has of a source that is not declared any more."""
+    from tidemark.cli.forgetting import forget_source
+
+    output = Output(as_json)
+    with told(output):
+        with Bar(output.console, source, quiet=as_json) as bar:
+            summary = forget_source(workshop(), source, bar, dry_run=dry_run)
+        output.result(summary.as_dict(), lambda: render.summary(summary))
+        if summary.status != "success":
+            raise typer.Exit(1)
+
+
+@upkeep.command()
 def housekeeping(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be removed; remove nothing.")

@@ -1,9 +1,12 @@
 """What a document was, when, and why it was cut or embedded again."""
 
 from datetime import datetime
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
+from tidemark.cli.render_documents import explanations
 from tidemark.domain.errors import DocumentError
 from tidemark.domain.identity import document_id
 from tidemark.domain.profile import Profile
@@ -41,6 +44,19 @@ def test_each_writing_of_a_document_is_a_version_with_its_reason(world: World) -
     assert [v.reason for v in explained(world).versions] == ["config", "content", "new"]
     hashes = [v.raw_hash for v in explained(world).versions]
     assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_each_event_says_when_its_run_began(world: World) -> None:
+    first = changed(world, "Alpha stands.")
+    second = changed(world, "Beta stands.")
+    found = explained(world)
+    told = found.as_dict()["events"]
+    assert isinstance(told, list)
+    minutes = [str(event["began_at"])[:16] for event in told if isinstance(event, dict)]
+    assert minutes == [f"{when:%Y-%m-%dT%H:%M}" for when in (second, first)]
+    drawn = StringIO()
+    Console(file=drawn, width=140).print(explanations(A, [found]))
+    assert f"{second:%Y-%m-%d %H:%M}" in drawn.getvalue()
 
 
 def test_bytes_that_changed_around_the_content_are_a_version_too(world: World) -> None:

@@ -30,11 +30,12 @@ def explanations(uri: str, found: Sequence[Explanation]) -> RenderableType:
 def _explanation(found: Explanation) -> RenderableType:
     known = found.document or found.tombstone
     title = f"{known.source}: {known.uri}" if known else found.events[0].uri
-    table = table_of("run", "action", "reason", "added", "kept", "removed", "detail")
+    table = table_of("on (UTC)", "action", "reason", "added", "kept", "removed", "detail", "run")
     for event in found.events:
+        began = found.began.get(event.run_id)
         add_row(
-            table, event.run_id, event.action, event.reason, event.chunks_added,
-            event.chunks_kept, event.chunks_removed, event.detail,
+            table, f"{began:%Y-%m-%d %H:%M}" if began else "", event.action, event.reason,
+            event.chunks_added, event.chunks_kept, event.chunks_removed, event.detail, event.run_id,
         )  # fmt: skip
     lines = [Text(safe(found.sentence()))]
     others = [a for a in found.aliases if a.uri != found.asked]

@@ -1,7 +1,7 @@
 """Explain: what is indexed of a URI, and why it was or was not done again."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from uuid import UUID
@@ -25,7 +25,7 @@ class Explanation:
     """document or tombstone: what the ledger has. events: what runs did to it, latest first.
 
     asked: the URI, where the document is known by another one. aliases: its other addresses.
-    versions: what was live of it and why it came to be, latest first.
+    versions: what was live of it and why it came to be, latest first. began: when each run of the events did.
     """
 
     document: DocumentRecord | None
@@ -34,6 +34,7 @@ class Explanation:
     asked: str = ""
     aliases: Sequence[Alias] = ()
     versions: Sequence[VersionRecord] = ()
+    began: Mapping[str, datetime] = field(default_factory=dict)
 
     def at(self, moment: datetime) -> VersionRecord | None:
         """The version that was live at a moment, None when none was, or nothing is known of that time."""
@@ -87,6 +88,10 @@ class Explanation:
             f"{indexed} ({record.reason}), last seen {record.last_seen:%Y-%m-%d %H:%M} UTC.{missing}"
         )
 
+    def _began(self, event: RunDocument) -> str | None:
+        began = self.began.get(event.run_id)
+        return began.isoformat() if began else None
+
     def as_dict(self) -> dict[str, Canonical]:
         record, stone = self.document, self.tombstone
         return {
@@ -109,6 +114,7 @@ class Explanation:
             "events": [
                 {
                     "run_id": event.run_id,
+                    "began_at": self._began(event),
                     "uri": event.uri,
                     "action": event.action,
                     "reason": event.reason,
@@ -227,17 +233,31 @@ def explain(ledger: Ledger, uri: str, ids: Sequence[UUID] = ()) -> list[Explanat
     found = {record.document_id: record for record in ledger.find_documents(uri)}
     stones = {t.document_id: t for t in ledger.find_tombstones(uri) if t.document_id not in found}
     explanations = [
-        Explanation(
-            found.get(key),
-            stones.get(key),
-            ledger.events(key),
-            aliases=ledger.aliases_of(key),
-            versions=_history(ledger, key),
-        )
+        _explanation(ledger, found.get(key), stones.get(key), key)
         for key in dict.fromkeys([*found, *stones, *ids])
     ]
     own = [e for e in explanations if e.document or e.tombstone or e.events]
     return [*_by_alias(ledger, uri), *own]
+
+
+def _explanation(
+    ledger: Ledger,
+    record: DocumentRecord | None,
+    stone: Tombstone | None,
+    key: UUID,
+    asked: str = "",
+) -> Explanation:
+    events = ledger.events(key)
+    runs = (ledger.run(run_id) for run_id in dict.fromkeys(event.run_id for event in events))
+    return Explanation(
+        record,
+        stone,
+        events,
+        asked,
+        ledger.aliases_of(key),
+        _history(ledger, key),
+        {run.run_id: run.started_at for run in runs if run is not None},
+    )
 
 
 def _history(ledger: Ledger, document: UUID) -> list[VersionRecord]:
@@ -255,7 +275,4 @@ def _by_alias(ledger: Ledger, uri: str) -> Iterator[Explanation]:
     for alias in ledger.find_aliases(uri):
         record = ledger.document(alias.document_id)
         if record is not None:
-            events = ledger.events(alias.document_id)
-            aliases = ledger.aliases_of(alias.document_id)
-            versions = _history(ledger, alias.document_id)
-            yield Explanation(record, None, events, uri, aliases, versions)
+            yield _explanation(ledger, record, None, alias.document_id, uri)

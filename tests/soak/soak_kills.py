@@ -2,11 +2,13 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from uuid import UUID
 
+from soak_corpus import Corpus
 from soak_home import Death, Home, Run, kill, outlived
 
 DEATHS: Sequence[Death] = ("process", "family", "everything")
@@ -29,7 +31,8 @@ class Killer:
     """Kills runs of a home and counts where they were.
 
     kills: by the phase in which the run was. late: runs that had ended before their time came.
-    orphans: children that outlived a killed parent. begun: documents in flight at each kill.
+    orphans: children that outlived a killed parent. begun: documents that each killed run had noted and not
+    committed. committed: what it had committed, by its process: the names of documents.
     """
 
     home: Home
@@ -40,8 +43,14 @@ class Killer:
     late: int = 0
     orphans: list[str] = field(default_factory=list)
     begun: list[int] = field(default_factory=list)
+    committed: dict[str, set[str]] = field(default_factory=dict)
+    _noted: set[UUID] = field(default_factory=set)
 
-    def strike(self, source: str) -> str:
+    def settled(self) -> None:
+        """A run that nobody killed has made everything good."""
+        self._noted = set()
+
+    def strike(self, source: str, corpus: Corpus) -> str:
         """Start a run and kill it: at any moment of it, or, more often than its share, while it writes."""
         log = self.home.texts
         before = log.stat().st_size if log.exists() else 0
@@ -55,16 +64,18 @@ class Killer:
         if not run.running:
             run.end()
             self.late += 1
+            self.settled()
             return "ended"
         death = self.random.choice(DEATHS)
         children = kill(run, death, self.home.postgres)
         self.orphans += outlived(children)
         self.deaths[death] += 1
-        phase = self._phase(source, runs, wrote=log.exists() and log.stat().st_size > before)
+        wrote = log.exists() and log.stat().st_size > before
+        phase = self._phase(source, run, runs, corpus, wrote=wrote)
         self.kills[phase] += 1
         return phase
 
-    def _phase(self, source: str, runs: set[str], *, wrote: bool) -> str:
+    def _phase(self, source: str, run: Run, runs: set[str], corpus: Corpus, *, wrote: bool) -> str:
         """Where the run was, by what it left behind."""
         [folder, *_] = [*(_run_folders(self.home) - runs), ""]
         listed, planned = (
@@ -76,12 +87,29 @@ class Killer:
         if not planned:
             return "plan"
         with self.home.ledger() as ledger:
-            begun = len(ledger.in_flight(source))
-            committed = folder and any(True for _ in ledger.run_events(folder))
+            noted = set(ledger.in_flight(source))
+        committed = committed_by(self.home, folder, corpus)
+        self.committed[str(run.process.pid)] = committed
+        # Notes of runs that were killed before stay until their documents' turn comes.
+        begun = len(noted - self._noted)
+        self._noted = noted
         self.begun.append(begun)
         if begun:
             return "write"
         return ("between writes" if wrote else "sweep, audit") if committed else "prepare, embed"
+
+
+def committed_by(home: Home, run_id: str, corpus: Corpus) -> set[str]:
+    """The names of the documents that a run did something to, of those that still are where they were."""
+    names = {document.path.as_uri(): document.name for document in corpus.documents}
+    with home.ledger() as ledger:
+        events = ledger.run_events(run_id) if run_id else iter(())
+        return {names[event.uri] for event in events if event.uri in names}
+
+
+def latest_run(home: Home, source: str) -> str:
+    """The id of the latest run of a source that has listed anything, "" for none."""
+    return max((run for run in _run_folders(home) if run.startswith(f"{source}__")), default="")
 
 
 def _runs(home: Home) -> Path:
@@ -117,30 +145,40 @@ def measure(home: Home, source: str) -> Usual:
 class Twice:
     """What was embedded more than once.
 
-    documents: for each process that was cut short, how many documents it embedded in vain, as a later one
-        embedded a text of theirs again. texts: how many such texts, of how many altogether.
+    in_vain: by killed process, the documents that it embedded and did not commit, of which a later one
+        embedded a text again. though_kept: the documents whose text was committed and embedded again.
+    texts: how many texts, of how many altogether.
     """
 
-    documents: dict[str, int]
+    in_vain: dict[str, int]
+    though_kept: set[str]
     texts: int
     all_texts: int
 
     @property
     def most(self) -> int:
-        return max(self.documents.values(), default=0)
+        return max(self.in_vain.values(), default=0)
 
 
-def embedded_twice(log: Path) -> Twice:
-    """Read what the runs of a home embedded (``soak_quick_cli``)."""
-    first: dict[str, tuple[str, str]] = {}
-    again: dict[str, set[str]] = defaultdict(set)
+def embedded_twice(log: Path, committed: Mapping[str, set[str]]) -> Twice:
+    """Read what the runs of a home embedded (``soak_quick_cli``).
+
+    ``committed``: by killed process, what it had committed; all other processes committed everything.
+    """
+    last: dict[str, str] = {}
+    in_vain: dict[str, set[str]] = defaultdict(set)
+    though_kept: set[str] = set()
     texts = lines = 0
     for line in log.read_text().splitlines():
         process, text, document = line.split()
         lines += 1
-        if text in first and first[text][0] != process:
-            # The last one before is the one whose work was lost.
-            again[first[text][0]].add(document)
+        before = last.get(text, process)
+        if before != process:
             texts += 1
-        first[text] = process, document
-    return Twice({process: len(found) for process, found in again.items()}, texts, lines)
+            if before in committed and document not in committed[before]:
+                in_vain[before].add(document)
+            else:
+                though_kept.add(document)
+        last[text] = process
+    told = {process: len(found) for process, found in in_vain.items()}
+    return Twice(told, though_kept, texts, lines)

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from soak_corpus import Corpus
 from soak_home import Home, Run, assert_equal_to_fresh, kill, outlived
-from soak_kills import DEATHS, embedded_twice, measure
+from soak_kills import DEATHS, committed_by, embedded_twice, latest_run, measure
 
 from tidemark.stages.process import WINDOW_DOCUMENTS
 
@@ -34,11 +34,14 @@ def test_two_sources_at_once_killed_in_turn_each_end_right(
     tide.index("left")
     usual = measure(tide, "right")
     killed = ended = 0
+    committed: dict[str, set[str]] = {}
     for _ in range(PAIRS):
         for corpus in corpora.values():
             corpus.change(share=0.2)
+        before = {name: latest_run(tide, name) for name in corpora}
         runs = {name: tide.start("index", name, "--approve", "--json") for name in corpora}
-        victim = runs[random.choice(sorted(runs))]
+        chosen = random.choice(sorted(runs))
+        victim = runs[chosen]
         time.sleep(random.uniform(0.3, 1.0) * usual.whole)
         if victim.running:
             # The server too: then the other run loses it in mid-work, and may fail for it.
@@ -50,6 +53,9 @@ def test_two_sources_at_once_killed_in_turn_each_end_right(
                 tide.postgres.ensure_running()
         else:
             death = None
+        if death is not None and (killed_run := latest_run(tide, chosen)) != before[chosen]:
+            pid = str(victim.process.pid)
+            committed[pid] = committed_by(tide, killed_run, corpora[chosen])
         for name, run in runs.items():
             if run is not victim:
                 run.end(code=None if death == "everything" else 0)
@@ -59,7 +65,7 @@ def test_two_sources_at_once_killed_in_turn_each_end_right(
     assert [summary["status"] for summary in summaries] == ["success", "success"]
     assert tide.differences() == {}
     points = assert_equal_to_fresh(tide, own_folder / "fresh")
-    twice = embedded_twice(tide.texts)
+    twice = embedded_twice(tide.texts, committed)
     figures(
         rounds=PAIRS,
         kills=killed,

@@ -11,6 +11,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from tidemark import __version__
 from tidemark.adapters.hash_embedder import WordTokenizer
 from tidemark.adapters.memory_partitioner import MemoryPartitioner
 from tidemark.cli import app as commands
@@ -209,6 +210,10 @@ def test_a_busy_source_does_not_keep_the_others_waiting(
     assert result.exit_code == 1
     assert json.loads(result.stdout)["status"] == "success"
     assert "It runs." in result.stderr
+
+
+def test_it_says_which_version_it_is() -> None:
+    assert call("--version").stdout == f"tidemark {__version__}\n"
 
 
 def test_a_wrong_setting_is_one_line_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,18 @@ def test_without_a_terminal_there_is_a_line_now_and_then(monkeypatch: pytest.Mon
     with Bar(Console(file=file), "[/name]", quiet=False) as bar:
         bar.stage("crawl", None)
         bar.advance()
-    assert file.getvalue() == "[/name]: crawl, 1 documents so far\n"
+    assert file.getvalue() == "[/name]: crawl, 1 document so far\n"
+
+
+def test_a_line_says_how_much_is_left_where_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    now = iter([0.0, 0.0, 30.0, 30.0, 30.0, 30.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    file = io.StringIO()
+    bar = Bar(Console(file=file), "handbook", quiet=False)
+    bar.stage("process", 40)
+    bar.advance(10)
+    assert file.getvalue() == "handbook: process, 10 of 40 documents, about 90 s left\n"
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

@@ -1,7 +1,10 @@
 """Search hands a reader different sections, not one section over and over."""
 
+from dataclasses import replace
+
 import pytest
 
+from tidemark.domain.records import GenerationStatus
 from tidemark.stages.search import Searcher, search
 from worlds import World
 
@@ -29,6 +32,14 @@ def test_each_result_brings_another_section(searcher: Searcher, mode: str) -> No
     assert len(set(sections)) == 3
     scores = [result.chunk.score for result in found]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_what_every_client_finds_is_found_whatever_else_is_being_built(searcher: Searcher) -> None:
+    [live, *_] = searcher.ledger.generations("tidemark")
+    searcher.index.ensure(2, live.dimension, live.embed_fingerprint)
+    searcher.ledger.save_generation(replace(live, number=2, status=GenerationStatus.BUILDING))
+    searcher.ledger.save_generation(replace(live, status=GenerationStatus.RETIRED))
+    assert len(search(searcher, "harbour crane lifts boats", k=3)) == 3
 
 
 def test_a_result_s_chunk_stands_in_its_section_where_it_says(searcher: Searcher) -> None:

@@ -30,6 +30,26 @@ app = typer.Typer(
 app.add_typer(upkeep)
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from tidemark import __version__
+
+        typer.echo(f"tidemark {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Say which version this is.", callback=_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Keep a retrieval index true to its sources."""
+
+
 def main() -> None:
     """Run a command. Exit 0: done. 1: the work failed. 2: bad usage or configuration."""
     # A closed pipe (`tidemark … | head`) is not an error of the work.
@@ -185,7 +205,7 @@ def search(
         results = stage.search(workshop().searcher, query, k, mode, expand, where)
         output.result(
             {"query": query, "mode": mode, "results": [r.as_dict() for r in results]},
-            lambda: render.results(results),
+            lambda: render.results(results, fields=list(where)),
         )
 
 

@@ -43,7 +43,8 @@ class Bar:
         self._stage = "starting"
         self._task = self._add("starting", None)
         self._done = 0
-        self._last_line = time.monotonic()
+        self._total: int | None = None
+        self._began = self._last_line = time.monotonic()
 
     def __enter__(self) -> "Bar":
         self._progress.start()
@@ -58,7 +59,8 @@ class Bar:
         self._progress.stop()
 
     def stage(self, name: str, total: int | None) -> None:
-        self._stage, self._done = name, 0
+        self._stage, self._done, self._total = name, 0, total
+        self._began = time.monotonic()
         # A task of its own: `reset` and `update` can neither forget a total nor keep other fields.
         self._progress.remove_task(self._task)
         self._task = self._add(name, total)
@@ -69,8 +71,16 @@ class Bar:
         lines = not self._quiet and not self._bar
         if lines and time.monotonic() - self._last_line >= LINE_SECONDS:
             self._last_line = time.monotonic()
-            line = f"{self._name}: {self._stage}, {self._done} documents so far"
+            line = f"{self._name}: {self._stage}, {self._so_far()}"
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _so_far(self) -> str:
+        documents = "document" if (self._total or self._done) == 1 else "documents"
+        if self._total is None:
+            return f"{self._done} {documents} so far"
+        taken = time.monotonic() - self._began
+        left = taken / self._done * max(0, self._total - self._done) if self._done else 0.0
+        return f"{self._done} of {self._total} {documents}, about {left:.0f} s left"
 
     def _add(self, stage: str, total: int | None) -> TaskID:
         return self._progress.add_task(stage, total=total, source=self._name, detail="")

@@ -51,8 +51,8 @@ def plan(source: str, planned: PlanSummary, items: Sequence[Mapping[str, Any]]) 
     parts: list[RenderableType] = [
         Text(f"{source}: {totals(planned.actions)} (reasons: {totals(planned.reasons)})"),
         Text(
-            f"  ahead: about {planned.estimate.chunks} chunks, "
-            f"{planned.estimate.seconds:.0f} s of embedding",
+            f"  ahead: at most about {planned.estimate.chunks} chunks, "
+            f"{planned.estimate.seconds:.0f} s of embedding, and the time to load the model",
             style="dim",
         ),
     ]
@@ -75,7 +75,15 @@ def plan(source: str, planned: PlanSummary, items: Sequence[Mapping[str, Any]]) 
     return Group(*parts)
 
 
-def results(found: Sequence[SearchResult]) -> RenderableType:
+def results(found: Sequence[SearchResult], *, fields: Sequence[str] = ()) -> RenderableType:
+    """``fields``: those that were filtered by."""
+    if not found and fields:
+        return Text(
+            safe(
+                f"Nothing was found where {' and '.join(fields)} are as given. The fields are those of a "
+                "result in --json: source, source_uri, title, labels, language, …"
+            )
+        )
     if not found:
         return Text("Nothing was found. Is anything indexed? `tidemark status` tells.")
     return Group(*(_result(number, result) for number, result in enumerate(found, 1)))
@@ -206,6 +214,14 @@ def retried(run: RunSummary, left: Sequence[Mapping[str, Any]]) -> RenderableTyp
         )
         for row in left
     ]
+    if left:
+        lines.append(
+            Text(
+                "  tried was the stored copy of each; what was mended at the source since is fetched by "
+                f"`tidemark index {run.source}`",
+                style="yellow",
+            )
+        )
     return Group(*lines)
 
 

@@ -122,8 +122,8 @@ def quarantine(found: Sequence[Mapping[str, Any]]) -> RenderableType:
     count = "1 document" if len(found) == 1 else f"{len(found)} documents"
     parts.append(
         Text(
-            f"{count}. Each is tried again when its bytes or its reader change; `tidemark retry` "
-            "tries now."
+            f"{count}. After mending one at its source: `tidemark index SOURCE`, which fetches it. `tidemark "
+            "retry` fetches nothing: it tries the stored copy again, after a setting was changed."
         )
     )
     return Group(*parts)

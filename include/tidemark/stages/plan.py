@@ -35,13 +35,18 @@ DEFAULT_BYTES = 16 * 1024
 BYTES_PER_CHUNK = 1_000
 """Raw bytes that make a chunk, before the source has taught better (measured on HTML documentation)."""
 
+TEXT_BYTES_PER_CHUNK = 500
+"""The same of what is text from end to end, whose size alone tells how much there is to cut."""
+
+TEXT_TYPES = frozenset({"text/plain", "text/markdown", "text/x-rst", "text/csv"})
+
 TEXTS_PER_SECOND = 20.0
 """Embedding rate assumed before a run has measured it (all-MiniLM-L6-v2 on two cores)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The work ahead; seconds of embedding, which dominates."""
+    """The work ahead, at most: what a changed document keeps is not known yet. seconds: of embedding."""
 
     chunks: int = 0
     embeddings: int = 0
@@ -136,7 +141,7 @@ def _plan(job: Job, tools: Tools, target: Target) -> PlanSummary:
         end.complete,
         end.problem,
         batches.bytes,
-        _estimate(tools.ledger, job.source, work, batches.bytes),
+        _estimate(tools.ledger, job.source, work, batches),
         0.0,
         breaches,
     )
@@ -251,6 +256,8 @@ class _Batches:
         self._bytes = 0
         self.keys: list[str] = []
         self.bytes = 0
+        self.texts = 0
+        self.text_bytes = 0
 
     def add(self, planned: Planned) -> None:
         size = (planned.observed.size if planned.observed else None) or DEFAULT_BYTES
@@ -259,6 +266,9 @@ class _Batches:
         self._lines.append(encode_planned(planned))
         self._bytes += size
         self.bytes += size
+        if planned.observed and planned.observed.media_type in TEXT_TYPES:
+            self.texts += 1
+            self.text_bytes += size
         if len(self._lines) >= self._job.batch_documents:
             self.close()
 
@@ -274,12 +284,14 @@ class _Batches:
         self._lines, self._bytes = [], 0
 
 
-def _estimate(ledger: Ledger, source: str, documents: int, size: int) -> Estimate:
+def _estimate(ledger: Ledger, source: str, documents: int, batches: _Batches) -> Estimate:
     if documents == 0:
         return Estimate()
+    others, size = documents - batches.texts, batches.bytes - batches.text_bytes
     indexed, chunks = ledger.totals(source)
-    per_document = chunks / indexed if indexed else size / documents / BYTES_PER_CHUNK
-    expected = max(documents, round(documents * per_document))
+    of_others = others * chunks / indexed if indexed else size / BYTES_PER_CHUNK
+    of_texts = batches.text_bytes / TEXT_BYTES_PER_CHUNK
+    expected = max(documents, round(of_others + of_texts))
     return Estimate(expected, expected, expected / _embed_rate(ledger))
 
 

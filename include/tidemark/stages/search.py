@@ -74,10 +74,13 @@ def search(
 
 def _generation(tools: Searcher) -> int:
     embed = embed_fingerprint(tools.embedder, tools.lexical)
+    live = tools.index.live()
+    if live is not None and tools.index.built_under(live) == embed:
+        return live  # What every client finds, whatever else is being built.
     found = current_generation(tools.ledger, tools.index, tools.index_name, embed)
     if found is not None:
         return found
-    if tools.index.live() is None:
+    if live is None:
         raise PermanentError(
             f"The index {tools.index_name!r} is empty.",
             "Index a source first: `tidemark index --all`.",

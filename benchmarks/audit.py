@@ -24,7 +24,7 @@ from tidemark.adapters.ledger_migrations import upgrade
 from tidemark.adapters.lexical import Bm25Encoder
 from tidemark.adapters.postgres_ledger import PostgresLedger
 from tidemark.adapters.qdrant_edge import QdrantEdgeIndex
-from tidemark.domain.checksums import vector_hash
+from tidemark.domain.checksums import vectors_hash
 from tidemark.domain.hashing import digest_of, digest_text
 from tidemark.domain.identity import document_id
 from tidemark.domain.model import Fingerprints, Payload, PointWrite, SectionPayload, Validators
@@ -43,6 +43,7 @@ from tidemark.stages.job import Job, Tools, embed_fingerprint
 from tidemark.stages.payloads import checksum_of
 
 DIMENSION = 384
+LEXICAL = Bm25Encoder()
 CHUNKS = 5
 WORDS = [f"word{number}" for number in range(5000)]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -88,7 +89,7 @@ def write_document(
     points = [
         ChunkRecord(
             c.point_id, sections[place].point_id, place, digest_text(str(place)),
-            digest_of(c.payload), 120, vector_hash(c.dense or ()),
+            digest_of(c.payload), 120, vectors_hash(c.dense or (), c.lexical),
         )
         for place, c in enumerate(chunks)
     ]  # fmt: skip
@@ -131,7 +132,9 @@ def chunk(key: UUID, uri: str, place: int, parent: UUID, chance: random.Random) 
         "en", digest_text(words), NOW, 1, 0, len(words),
     )  # fmt: skip
     dense = tuple(chance.gauss(0, 1) for _ in range(DIMENSION))
-    return PointWrite(uuid5(NAMESPACE_URL, f"{uri}#{place}"), payload.as_dict(), dense)
+    return PointWrite(
+        uuid5(NAMESPACE_URL, f"{uri}#{place}"), payload.as_dict(), dense, LEXICAL.encode([words])[0]
+    )
 
 
 def hand(source: str) -> tuple[Job, Tools]:

@@ -6,10 +6,10 @@ from itertools import count
 from uuid import UUID, uuid4
 
 from tidemark.adapters.memory_source import MemorySource
-from tidemark.domain.checksums import vector_hash
+from tidemark.domain.checksums import vectors_hash
 from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
-from tidemark.domain.model import PointWrite
+from tidemark.domain.model import PointWrite, SparseVector
 from tidemark.domain.records import Tombstone
 from tidemark.stages.auditing.given import AuditTools
 from tidemark.stages.auditing.report import AuditReport
@@ -90,7 +90,7 @@ class Audited:
         """All points of the generation, by id, each with its vectors."""
         index = self.world.index
         found = [
-            PointWrite(p.point_id, p.payload, p.dense)
+            PointWrite(p.point_id, p.payload, p.dense, p.lexical)
             for p in index.scan_points(self.world.generation, vectors=True)
         ]
         return sorted(found, key=lambda point: point.point_id)
@@ -102,7 +102,7 @@ class Audited:
     def held(self) -> tuple[dict[UUID, object], dict[UUID, object]]:
         """Everything that a search could give back, with the vectors."""
         points: dict[UUID, object] = {
-            p.point_id: (p.payload, vector_hash(p.dense) if p.dense else None)
+            p.point_id: (p.payload, vectors_hash(p.dense, p.lexical) if p.dense else None)
             for p in self.points()
         }
         return points, {p.point_id: p.payload for p in self.sections()}
@@ -150,6 +150,21 @@ class Damage:
         self._write(replace(point, dense=None))
         self.expected["wrong_vectors"] += 1
         self.embedded += 1
+
+    def _other_words(self, point: PointWrite) -> None:
+        """Searches for its words find another page, or a page for other words."""
+        self._write(replace(point, lexical=SparseVector((12345,), (1.0,))))
+        self.expected["wrong_vectors"] += 1
+
+    def _other_weights(self, point: PointWrite) -> None:
+        assert point.lexical is not None
+        values = tuple(2 * value for value in point.lexical.values)
+        self._write(replace(point, lexical=replace(point.lexical, values=values)))
+        self.expected["wrong_vectors"] += 1
+
+    def _no_words(self, point: PointWrite) -> None:
+        self._write(replace(point, lexical=None))
+        self.expected["wrong_vectors"] += 1
 
     def to_section(self, how: str, section: PointWrite) -> None:
         index = self.audited.world.index
@@ -208,6 +223,9 @@ class Damage:
         self.audited.world.index.upsert_points(self._generation, [point])
 
 
-POINT_DAMAGE = ("lose", "alter", "rename", "blank", "other_vector", "no_vector")
+POINT_DAMAGE = (
+    "lose", "alter", "rename", "blank", "other_vector", "no_vector", "other_words", "other_weights",
+    "no_words",
+)  # fmt: skip
 SECTION_DAMAGE = ("lose", "alter", "blank")
 OWNERS = ("known", "unknown", "tombstoned", "nobody")

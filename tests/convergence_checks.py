@@ -19,7 +19,14 @@ from site_model import (
     rows,
     with_page,
 )
-from tidemark.domain.checksums import add, checksum, point_part, section_part, vector_hash
+from tidemark.domain.checksums import (
+    add,
+    checksum,
+    point_part,
+    section_part,
+    vector_hash,
+    vectors_hash,
+)
 from tidemark.domain.hashing import digest_of, digest_text
 from tidemark.domain.records import DocumentStatus
 from tidemark.domain.summary import RunSummary
@@ -141,7 +148,7 @@ class Checked(Tried):
             points = world.index.scan_points(generation, vectors=True)
             there = {str(p.point_id): vector_hash(p.dense) for p in points if p.dense}
         missing = sum(
-            there.get(key) != vector
+            there.get(key) != vector.partition(".")[0]
             for document in want.points.values()
             for key, (_, vector) in document.items.items()
         )
@@ -160,7 +167,7 @@ class Checked(Tried):
         where: dict[str, Any] = {"document_id": str(document)}
         index, generation = self.world.index, self.world.generation
         points: Iterable[int] = (
-            point_part(p.point_id, digest_of(p.payload), vector_hash(p.dense or ()))
+            point_part(p.point_id, digest_of(p.payload), vectors_hash(p.dense or (), p.lexical))
             for p in index.scan_points(generation, where, vectors=True)
         )
         sections = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from tidemark.adapters.hash_embedder import HashEmbedder
 from tidemark.adapters.memory_partitioner import MemoryPartitioner
-from tidemark.domain.checksums import vector_hash
+from tidemark.domain.checksums import vectors_hash
 from tidemark.domain.errors import PermanentError, RefusedError
 from tidemark.domain.guards import Guards
 from tidemark.domain.identity import document_id
@@ -209,7 +209,7 @@ def held(world: World, scan: str) -> dict[str, Held]:
         uri = str(point.payload["source_uri"]).partition("#")[0]
         assert str(document_id(SOURCE, uri)) == point.payload["document_id"]
         payload = {k: v for k, v in point.payload.items() if k not in VOLATILE}
-        vector = vector_hash(point.dense) if point.dense else ""
+        vector = vectors_hash(point.dense, point.lexical) if point.dense else ""
         of_document = found.setdefault(uri, {})
         assert str(point.point_id) not in of_document, "each once"
         of_document[str(point.point_id)] = payload, vector

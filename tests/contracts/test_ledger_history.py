@@ -327,6 +327,26 @@ def test_vectors_are_adopted_where_they_are_not_known(ledger: Ledger) -> None:
     ledger.adopt_vectors(document(OTHER).document_id, {}, "nothing is there")
 
 
+def test_a_hash_of_the_dense_vector_alone_becomes_whole_and_the_checksum_with_it(
+    ledger: Ledger,
+) -> None:
+    record = document(checksum="old")
+    sections = sections_of(record)
+    first, second, third = chunks_of(record, sections)
+    half = [
+        replace(first, vector_hash="a"),
+        replace(second, vector_hash="b.w"),
+        replace(third, vector_hash="c"),
+    ]
+    ledger.commit_document(record, sections, half, event(record))
+    given = {first.point_id: "a.x", second.point_id: "b.y", third.point_id: "d.z"}
+    ledger.adopt_vectors(record.document_id, given, "new", "another")
+    assert ledger.document(record.document_id) == record
+    assert [c.vector_hash for c in ledger.chunks(record.document_id)] == ["a.x", "b.w", "c"]
+    ledger.adopt_vectors(record.document_id, given, "new", "old")
+    assert ledger.document(record.document_id) == replace(record, checksum="new")
+
+
 # Runs
 
 

@@ -106,6 +106,56 @@ def test_documents_without_a_checksum_are_compared_once_and_get_one(
     assert audited.audit().clean
 
 
+def test_hashes_of_dense_vectors_alone_raise_no_alarm_and_become_whole(
+    audited: Audited, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows and sums of before lexical vectors were hashed."""
+    ledger, before = audited.world.ledger, {}
+    for record in list(ledger.documents()):
+        before[record.document_id] = record.checksum
+        ledger._documents[record.document_id] = replace(record, checksum="0" * 32)  # type: ignore[attr-defined]
+        for key, chunk in ledger._chunks[record.document_id].items():  # type: ignore[attr-defined]
+            dense = chunk.vector_hash.partition(".")[0]
+            ledger._chunks[record.document_id][key] = replace(chunk, vector_hash=dense)  # type: ignore[attr-defined]
+    assert audited.audit().clean
+    assert {r.document_id: r.checksum for r in ledger.documents()} == before
+    monkeypatch.setattr(compare, "look_again", pytest.fail)
+    assert audited.audit().clean
+
+
+@pytest.mark.parametrize("how", ["other_words", "other_weights", "no_words"])
+def test_lost_and_other_words_are_written_again_without_embedding(
+    audited: Audited, how: str
+) -> None:
+    before = audited.held()
+    Damage(audited).to_point(how, audited.points()[0])
+    assert kinds(audited.audit()) == {"wrong_vectors": 1}
+    report = audited.audit(repair=True)
+    assert (report.differs, audited.world.embedder.texts) == (False, [])
+    assert report.did["points_written"] == 1
+    assert "vectors_made" not in report.did
+    assert audited.held() == before
+    assert audited.audit().clean
+
+
+def test_a_write_that_was_cut_short_is_not_trusted_to_have_the_right_words(
+    audited: Audited,
+) -> None:
+    """The ledger does not know the points: their texts tell what their words are."""
+    before, world = audited.held(), audited.world
+    Damage(audited).to_point("other_words", audited.points()[0])
+    for record in list(world.ledger.documents()):
+        world.ledger.begin("killed", record.source, {record.document_id: record.uri})
+        world.ledger._chunks[record.document_id] = {  # type: ignore[attr-defined]
+            key: replace(chunk, vector_hash=None)
+            for key, chunk in world.ledger._chunks[record.document_id].items()  # type: ignore[attr-defined]
+        }
+    audited.run()
+    assert audited.held() == before
+    assert world.embedder.texts == []
+    assert audited.audit().clean
+
+
 def test_a_lost_vector_is_found_though_none_was_ever_noted(audited: Audited) -> None:
     ledger = audited.world.ledger
     for record in list(ledger.documents()):

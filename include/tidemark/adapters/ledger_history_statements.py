@@ -24,6 +24,7 @@ from sqlalchemy import (
     exists,
     func,
     not_,
+    or_,
     select,
     true,
     tuple_,
@@ -115,7 +116,10 @@ def _adopt_hashes() -> Update:
         .where(
             chunk.c.point_id == given.c.point,
             chunk.c.document_id == _OWNER,
-            chunk.c.vector_hash.is_(None),
+            or_(
+                chunk.c.vector_hash.is_(None),
+                func.starts_with(given.c.hash, chunk.c.vector_hash + "."),
+            ),
         )
         .values(vector_hash=given.c.hash)
     )
@@ -126,7 +130,7 @@ ADOPT_CHECKSUM = (
     update(document)
     .where(
         document.c.document_id == _OWNER,
-        document.c.checksum.is_(None),
+        document.c.checksum.is_not_distinct_from(bindparam("before", type_=Text())),
         ~exists().where(chunk.c.document_id == _OWNER, chunk.c.vector_hash.is_(None)),
     )
     .values(checksum=bindparam("sum", type_=Text()))

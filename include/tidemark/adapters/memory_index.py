@@ -22,10 +22,12 @@ class _Collection:
 
 @dataclass(slots=True)
 class _Generation:
+    """One of the collections may be lost (None), as on a server."""
+
     dimension: int
     embed_fingerprint: str = ""
-    points: _Collection = field(default_factory=_Collection)
-    sections: _Collection = field(default_factory=_Collection)
+    points: _Collection | None = field(default_factory=_Collection)
+    sections: _Collection | None = field(default_factory=_Collection)
 
 
 class MemoryIndex:
@@ -35,122 +37,145 @@ class MemoryIndex:
         self._layout = Layout(name)
         self._generations: dict[int, _Generation] = {}
         self._live: int | None = None
+        self._astray: list[int | None] = []
+        """What the name of the sections is over, where it is not over the same generation."""
 
     def session(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def ensure(self, generation: int, dimension: int, embed_fingerprint: str = "") -> None:
         found = self._generations.setdefault(generation, _Generation(dimension))
+        if found.points is None:
+            found.points, found.dimension, found.embed_fingerprint = _Collection(), dimension, ""
         if found.dimension != dimension:
             raise self._layout.other_dimension(generation, found.dimension, dimension)
+        found.sections = found.sections or _Collection()
         found.embed_fingerprint = found.embed_fingerprint or embed_fingerprint
 
     def built_under(self, generation: int) -> str:
         found = self._generations.get(generation)
-        return "" if found is None else found.embed_fingerprint
+        return "" if found is None or found.points is None else found.embed_fingerprint
 
     def dimension(self, generation: int) -> int:
+        self._points(generation)
         return self._of(generation).dimension
 
     def mark(self, generation: int, source: str, mark: str) -> None:
         found = self._of(generation)
-        found.points.marks[source] = found.sections.marks[source] = mark
+        for collection in (found.points, found.sections):
+            if collection is not None:
+                collection.marks[source] = mark
 
     def marks(self, generation: int, source: str) -> tuple[str, str]:
         found = self._generations.get(generation)
         if found is None:
             return "", ""
-        return found.points.marks.get(source, ""), found.sections.marks.get(source, "")
+        points, sections = found.points or _Collection(), found.sections or _Collection()
+        return points.marks.get(source, ""), sections.marks.get(source, "")
 
     def generations(self) -> list[int]:
         return sorted(self._generations)
 
+    def incomplete(self) -> dict[int, str]:
+        return self._layout.incomplete(self._names())
+
+    def _names(self) -> list[str]:
+        held = self._generations.items()
+        points = [self._layout.points(n) for n, found in held if found.points is not None]
+        return points + [
+            self._layout.sections(n) for n, found in held if found.sections is not None
+        ]
+
     def live(self) -> int | None:
-        return self._live
+        found = self._generations.get(self._live) if self._live is not None else None
+        return self._live if found is not None and found.points is not None else None
+
+    def live_sections(self) -> int | None:
+        return self._astray[0] if self._astray else self.live()
 
     def switch(self, generation: int) -> None:
-        self._of(generation)
+        self._points(generation)
         self._live = generation
+        self._astray = []
 
     def drop(self, generation: int) -> None:
-        if generation == self._live:
+        if generation == self.live():
             raise self._layout.is_live(generation)
         self._generations.pop(generation, None)
 
     def upsert_points(self, generation: int, points: Sequence[PointWrite]) -> None:
-        target = self._of(generation)
+        stored, dimension = self._points(generation), self.dimension(generation)
         for point in points:
-            if point.dense is not None and len(point.dense) != target.dimension:
+            if point.dense is not None and len(point.dense) != dimension:
                 raise PermanentError(
                     f"Point {point.point_id} has {len(point.dense)} numbers, "
-                    f"generation {generation} holds {target.dimension}."
+                    f"generation {generation} holds {dimension}."
                 )
-        target.points.points.update({point.point_id: point for point in points})
+        stored.update({point.point_id: point for point in points})
 
     def upsert_sections(self, generation: int, sections: Sequence[PointWrite]) -> None:
-        self._of(generation).sections.points.update({point.point_id: point for point in sections})
+        self._sections(generation).update({point.point_id: point for point in sections})
 
     def set_payloads(self, generation: int, points: Sequence[PointWrite]) -> None:
-        stored = self._of(generation).points.points
+        stored = self._points(generation)
         for point in points:
             if point.point_id in stored:
                 stored[point.point_id] = replace(stored[point.point_id], payload=point.payload)
 
     def delete_points(self, generation: int, ids: Sequence[UUID]) -> None:
-        stored = self._of(generation).points.points
+        stored = _held(self._of(generation).points)
         for point_id in ids:
             stored.pop(point_id, None)
 
     def delete_sections(self, generation: int, ids: Sequence[UUID]) -> None:
-        stored = self._of(generation).sections.points
+        stored = _held(self._of(generation).sections)
         for section_id in ids:
             stored.pop(section_id, None)
 
     def get_points(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
-        return _get(self._of(generation).points.points, ids)
+        return _get(_held(self._of(generation).points), ids)
 
     def get_vectors(self, generation: int, ids: Sequence[UUID]) -> dict[UUID, tuple[float, ...]]:
-        points = self._of(generation).points.points
+        points = _held(self._of(generation).points)
         return {i: dense for i in ids if i in points and (dense := points[i].dense) is not None}
 
     def get_sections(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
-        return _get(self._of(generation).sections.points, ids)
+        return _get(_held(self._of(generation).sections), ids)
 
     def scan_points(
         self, generation: int, where: Where | None = None, *, vectors: bool = False
     ) -> Iterator[StoredPoint]:
-        found = _matching(self._of(generation).points.points, where)
-        return (_stored(point, dense=point.dense if vectors else None) for point in found)
+        found = _matching(_held(self._of(generation).points), where)
+        return (_stored(point, vectors=vectors) for point in found)
 
     def scan_sections(self, generation: int, where: Where | None = None) -> Iterator[StoredPoint]:
-        return map(_stored, _matching(self._of(generation).sections.points, where))
+        return map(_stored, _matching(_held(self._of(generation).sections), where))
 
     def count_points(self, generation: int, where: Where | None = None) -> int:
-        return len(_matching(self._of(generation).points.points, where))
+        return len(_matching(_held(self._of(generation).points), where))
 
     def count_sections(self, generation: int, where: Where | None = None) -> int:
-        return len(_matching(self._of(generation).sections.points, where))
+        return len(_matching(_held(self._of(generation).sections), where))
 
     def search_dense(
         self, generation: int, vector: Sequence[float], k: int, where: Where | None = None
     ) -> list[StoredPoint]:
-        target = self._of(generation)
-        if len(vector) != target.dimension:
+        stored, dimension = self._points(generation), self.dimension(generation)
+        if len(vector) != dimension:
             raise PermanentError(
-                f"The query has {len(vector)} numbers, generation {generation} holds "
-                f"{target.dimension}.",
+                f"The query has {len(vector)} numbers, generation {generation} holds {dimension}.",
                 "Search with the model the generation was built with.",
             )
 
         def score(point: PointWrite) -> float | None:
             return None if point.dense is None else _cosine(vector, point.dense)
 
-        return _best(_matching(target.points.points, where), score, k)
+        return _best(_matching(stored, where), score, k)
 
     def search_lexical(
         self, generation: int, vector: SparseVector, k: int, where: Where | None = None
     ) -> list[StoredPoint]:
-        stored = self._of(generation).points.points
+        stored = self._points(generation)
         query = dict(zip(vector.indices, vector.values, strict=True))
         indexed = [set(p.lexical.indices) for p in stored.values() if p.lexical is not None]
         weights = {
@@ -182,7 +207,7 @@ class MemoryIndex:
         ):
             for rank, hit in enumerate(hits):
                 scores[hit.point_id] = scores.get(hit.point_id, 0.0) + 1 / (RRF_K + rank)
-        stored = self._of(generation).points.points
+        stored = self._points(generation)
         return _best([stored[i] for i in scores], lambda point: scores[point.point_id], k)
 
     def _of(self, generation: int) -> _Generation:
@@ -191,11 +216,28 @@ class MemoryIndex:
         except KeyError:
             raise self._layout.missing(generation) from None
 
+    def _points(self, generation: int) -> dict[UUID, PointWrite]:
+        """Raises ``PermanentError`` when they are lost."""
+        return self._there(self._layout.points(generation), self._of(generation).points)
 
-def _stored(
-    point: PointWrite, score: float = 0.0, dense: tuple[float, ...] | None = None
-) -> StoredPoint:
-    return StoredPoint(point.point_id, dict(point.payload), score, dense)
+    def _sections(self, generation: int) -> dict[UUID, PointWrite]:
+        return self._there(self._layout.sections(generation), self._of(generation).sections)
+
+    def _there(self, name: str, found: _Collection | None) -> dict[UUID, PointWrite]:
+        if (problem := self._layout.absent(name, self._names())) is not None:
+            raise problem
+        return _held(found)
+
+
+def _held(found: _Collection | None) -> dict[UUID, PointWrite]:
+    return {} if found is None else found.points
+
+
+def _stored(point: PointWrite, score: float = 0.0, *, vectors: bool = False) -> StoredPoint:
+    dense, lexical = (point.dense, point.lexical) if vectors else (None, None)
+    if lexical is not None and not lexical.indices:
+        lexical = None
+    return StoredPoint(point.point_id, dict(point.payload), score, dense, lexical)
 
 
 def _get(stored: Mapping[UUID, PointWrite], ids: Sequence[UUID]) -> list[StoredPoint]:

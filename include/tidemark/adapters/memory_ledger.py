@@ -79,14 +79,21 @@ class MemoryLedger(MemoryHistory):
         found = self._chunks.get(document_id, {}).values()
         return sorted(found, key=lambda chunk: chunk.chunk_index)
 
-    def adopt_vectors(self, document_id: UUID, hashes: Mapping[UUID, str], checksum: str) -> None:
+    def adopt_vectors(
+        self,
+        document_id: UUID,
+        hashes: Mapping[UUID, str],
+        checksum: str,
+        before: str | None = None,
+    ) -> None:
         chunks = self._chunks.get(document_id, {})
         for key, chunk in chunks.items():
-            if chunk.vector_hash is None and key in hashes:
+            known = chunk.vector_hash
+            if key in hashes and (known is None or hashes[key].startswith(f"{known}.")):
                 chunks[key] = replace(chunk, vector_hash=hashes[key])
         record = self._documents.get(document_id)
-        known = all(chunk.vector_hash is not None for chunk in chunks.values())
-        if record is not None and record.checksum is None and known:
+        all_known = all(chunk.vector_hash is not None for chunk in chunks.values())
+        if record is not None and record.checksum == before and all_known:
             self._documents[document_id] = replace(record, checksum=checksum)
 
     # One document's changes

@@ -159,14 +159,20 @@ class PostgresLedger(PostgresHistory):
             before = sql.write_document(connection, record, event)
             history.write_version(connection, updated_version(record, event, before))
 
-    def adopt_vectors(self, document_id: UUID, hashes: Mapping[UUID, str], checksum: str) -> None:
+    def adopt_vectors(
+        self,
+        document_id: UUID,
+        hashes: Mapping[UUID, str],
+        checksum: str,
+        before: str | None = None,
+    ) -> None:
         owner = {"owner": document_id}
         given = {"point": list(hashes), "hash": list(hashes.values())}
         with self._database.transaction() as connection:
             # The document first, as a commit does, or the two might wait for each other.
             connection.execute(history.HOLD, owner)
             connection.execute(history.ADOPT_HASHES, {**owner, **given})
-            connection.execute(history.ADOPT_CHECKSUM, {**owner, "sum": checksum})
+            connection.execute(history.ADOPT_CHECKSUM, {**owner, "sum": checksum, "before": before})
 
     def remove_document(self, tombstone: Tombstone, event: RunDocument) -> None:
         with self._database.transaction() as connection:

@@ -13,7 +13,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from uuid import UUID
 
@@ -25,6 +25,7 @@ from tidemark.adapters.vector_layout import (
     MARK,
     POINT_KEYS,
     SECTION_KEYS,
+    CollectionLostError,
     Layout,
     Where,
     last_of_each,
@@ -79,9 +80,9 @@ class QdrantEdgeIndex:
         return CollectionFile.read(self._path(self._layout.points(generation))).embed_fingerprint
 
     def dimension(self, generation: int) -> int:
-        path = self._path(self._layout.points(generation))
-        if not path.is_dir():
-            raise self._layout.missing(generation)
+        name = self._layout.points(generation)
+        path = self._path(name)
+        self._must_exist(name)
         found = CollectionFile.read(path).dimension
         if found is None:
             raise PermanentError(
@@ -92,8 +93,10 @@ class QdrantEdgeIndex:
 
     def mark(self, generation: int, source: str, mark: str) -> None:
         with self._alone():
+            if generation not in self.generations():
+                raise self._layout.missing(generation)
             for opened in (self._points, self._sections):
-                with opened(generation) as collection:
+                with suppress(CollectionLostError), opened(generation) as collection:
                     collection.upsert([mark_of(source, mark)], vectors=False)
 
     def marks(self, generation: int, source: str) -> tuple[str, str]:
@@ -109,10 +112,14 @@ class QdrantEdgeIndex:
         return said(self._collection(name).reserved(mark_id(source)), MARK)
 
     def generations(self) -> list[int]:
+        return self._layout.generations(self._names())
+
+    def incomplete(self) -> dict[int, str]:
+        return self._layout.incomplete(self._names())
+
+    def _names(self) -> list[str]:
         with local_files(self._folder.folder):
-            names = [path.name for path in self._folder.folder.iterdir() if path.is_dir()]
-        numbers = (self._layout.generation_of(name) for name in names)
-        return sorted(number for number in numbers if number is not None)
+            return [path.name for path in self._folder.folder.iterdir() if path.is_dir()]
 
     def live(self) -> int | None:
         try:
@@ -126,10 +133,12 @@ class QdrantEdgeIndex:
             ) from error
         return number if self._path(self._layout.points(number)).is_dir() else None
 
+    def live_sections(self) -> int | None:
+        return self.live()  # One file says both.
+
     def switch(self, generation: int) -> None:
         with self._alone():
-            if generation not in self.generations():
-                raise self._layout.missing(generation)
+            self._must_exist(self._layout.points(generation))
             replace_file(self._live_path, json.dumps({"generation": generation}))
 
     def drop(self, generation: int) -> None:
@@ -156,24 +165,25 @@ class QdrantEdgeIndex:
             collection.overwrite(last_of_each(points))
 
     def delete_points(self, generation: int, ids: Sequence[UUID]) -> None:
-        with self._points(generation) as collection:
-            collection.delete(ids)
+        self._delete(lambda: self._points(generation), ids)
 
     def delete_sections(self, generation: int, ids: Sequence[UUID]) -> None:
-        with self._sections(generation) as collection:
-            collection.delete(ids)
+        self._delete(lambda: self._sections(generation), ids)
 
     def get_points(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
-        with self._points(generation) as collection:
+        with suppress(CollectionLostError), self._points(generation) as collection:
             return collection.get(ids)
+        return []
 
     def get_vectors(self, generation: int, ids: Sequence[UUID]) -> dict[UUID, tuple[float, ...]]:
-        with self._points(generation) as collection:
+        with suppress(CollectionLostError), self._points(generation) as collection:
             return collection.vectors(ids)
+        return {}
 
     def get_sections(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
-        with self._sections(generation) as collection:
+        with suppress(CollectionLostError), self._sections(generation) as collection:
             return collection.get(ids)
+        return []
 
     def scan_points(
         self, generation: int, where: Where | None = None, *, vectors: bool = False
@@ -186,12 +196,14 @@ class QdrantEdgeIndex:
         return self._scan(lambda: self._sections(generation), where)
 
     def count_points(self, generation: int, where: Where | None = None) -> int:
-        with self._points(generation) as collection:
+        with suppress(CollectionLostError), self._points(generation) as collection:
             return collection.count(where)
+        return 0
 
     def count_sections(self, generation: int, where: Where | None = None) -> int:
-        with self._sections(generation) as collection:
+        with suppress(CollectionLostError), self._sections(generation) as collection:
             return collection.count(where)
+        return 0
 
     def search_dense(
         self, generation: int, vector: Sequence[float], k: int, where: Where | None = None
@@ -216,6 +228,15 @@ class QdrantEdgeIndex:
         with self._points(generation) as collection:
             return collection.hybrid(vector, lexical, k, where)
 
+    def _delete(
+        self, opened: Callable[[], AbstractContextManager[EdgeCollection]], ids: Sequence[UUID]
+    ) -> None:
+        with self._alone():
+            # What a killed process had begun to remove holds texts that are to be gone, too.
+            self._sweep()
+            with suppress(CollectionLostError), opened() as collection:
+                collection.delete(ids)
+
     def _scan(
         self,
         opened: Callable[[], AbstractContextManager[EdgeCollection]],
@@ -228,8 +249,11 @@ class QdrantEdgeIndex:
             with self.session():
                 let_go_at = time.monotonic() + SCAN_SECONDS
                 while True:
-                    with opened() as collection:
-                        found, offset = collection.page(where, offset, vectors=vectors)
+                    try:
+                        with opened() as collection:
+                            found, offset = collection.page(where, offset, vectors=vectors)
+                    except CollectionLostError:
+                        return
                     yield from found
                     if offset is None:
                         return
@@ -239,17 +263,22 @@ class QdrantEdgeIndex:
             time.sleep(2 * POLL)
 
     def _points(self, generation: int) -> AbstractContextManager[EdgeCollection]:
-        return self._using(self._layout.points(generation), generation)
+        return self._using(self._layout.points(generation))
 
     def _sections(self, generation: int) -> AbstractContextManager[EdgeCollection]:
-        return self._using(self._layout.sections(generation), generation)
+        return self._using(self._layout.sections(generation))
 
     @contextmanager
-    def _using(self, name: str, generation: int) -> Iterator[EdgeCollection]:
+    def _using(self, name: str) -> Iterator[EdgeCollection]:
         with self._alone():
-            if not self._path(name).is_dir():
-                raise self._layout.missing(generation)
+            self._must_exist(name)
             yield self._collection(name)
+
+    def _must_exist(self, name: str) -> None:
+        if self._path(name).is_dir():
+            return
+        if (problem := self._layout.absent(name, self._names())) is not None:
+            raise problem
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

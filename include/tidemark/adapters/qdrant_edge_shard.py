@@ -168,7 +168,7 @@ class EdgeCollection:
                     offset=offset or UUID(int=0),
                     filter=_filter(where),
                     with_payload=True,
-                    with_vector=[DENSE] if vectors else False,
+                    with_vector=[DENSE, LEXICAL] if vectors else False,
                 )
             )
             found = [point for record in records if (point := _stored(record)) is not None]
@@ -309,7 +309,10 @@ def _stored(record: Record) -> StoredPoint | None:
     """A point as it is kept, however damaged; None for what is none of ours or is reserved."""
     if not isinstance(record.id, UUID) or is_reserved(record.id):
         return None
-    named = record.vector
-    vector = named.get(DENSE) if isinstance(named, dict) else None
+    named = record.vector if isinstance(record.vector, dict) else {}
+    vector, words = named.get(DENSE), named.get(LEXICAL)
     dense = tuple(cast("list[float]", vector)) if isinstance(vector, list) else None
-    return StoredPoint(record.id, record.payload or {}, dense=dense)
+    lexical = None
+    if isinstance(words, EdgeVector):
+        lexical = SparseVector(tuple(words.indices), tuple(words.values))
+    return StoredPoint(record.id, record.payload or {}, dense=dense, lexical=lexical)

@@ -103,14 +103,21 @@ def points(found: "Iterable[models.Record | models.ScoredPoint]") -> list[Stored
 
 
 def _stored(found: "models.Record | models.ScoredPoint") -> StoredPoint | None:
+    from qdrant_client import models
+
     if isinstance(found.id, int):
         return None
     point_id = UUID(str(found.id))
     if is_reserved(point_id):
         return None
-    vector = found.vector.get(DENSE) if isinstance(found.vector, dict) else None
+    named = found.vector if isinstance(found.vector, dict) else {}
+    vector, words = named.get(DENSE), named.get(LEXICAL)
     dense = tuple(cast("list[float]", vector)) if isinstance(vector, list) else None
-    return StoredPoint(point_id, found.payload or {}, getattr(found, "score", 0.0), dense)
+    lexical = None
+    if isinstance(words, models.SparseVector):
+        lexical = SparseVector(tuple(words.indices), tuple(words.values))
+    score = getattr(found, "score", 0.0)
+    return StoredPoint(point_id, found.payload or {}, score, dense, lexical)
 
 
 def reserved_count(client: "QdrantClient", name: str) -> int:

@@ -1,7 +1,7 @@
 """The vector index on a Qdrant server, through qdrant-client."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from tidemark.adapters.vector_layout import (
     POINT_KEYS,
     RRF_K,
     SECTION_KEYS,
+    CollectionLostError,
     Layout,
     Where,
     built_under_id,
@@ -29,7 +30,7 @@ from tidemark.adapters.vector_layout import (
     pages,
     said,
 )
-from tidemark.domain.errors import ConfigurationError
+from tidemark.domain.errors import ConfigurationError, PermanentError
 from tidemark.domain.model import PointWrite, SparseVector, StoredPoint
 
 if TYPE_CHECKING:
@@ -93,14 +94,13 @@ class QdrantServerIndex:
 
     def dimension(self, generation: int) -> int:
         name = self._layout.points(generation)
-        with self._asking(f"reading the settings of {name}") as client:
-            if not client.collection_exists(name):
-                raise self._layout.missing(generation)
+        with self._asking_of(name, "reading the settings of") as client:
             return collections.dimension_of(self._layout, name, client.get_collection(name))
 
     def mark(self, generation: int, source: str, mark: str) -> None:
         for name in (self._layout.points(generation), self._layout.sections(generation)):
-            self._upsert(name, [mark_of(source, mark)], vectors=False)
+            with suppress(CollectionLostError):
+                self._upsert(name, [mark_of(source, mark)], vectors=False)
 
     def marks(self, generation: int, source: str) -> tuple[str, str]:
         return (
@@ -109,24 +109,37 @@ class QdrantServerIndex:
         )
 
     def generations(self) -> list[int]:
+        return self._layout.generations(self._names())
+
+    def incomplete(self) -> dict[int, str]:
+        return self._layout.incomplete(self._names())
+
+    def _names(self) -> list[str]:
         with self._asking("listing collections") as client:
-            names = [found.name for found in client.get_collections().collections]
-        numbers = (self._layout.generation_of(name) for name in names)
-        return sorted(number for number in numbers if number is not None)
+            return [found.name for found in client.get_collections().collections]
 
     def live(self) -> int | None:
-        target = self._aliases().get(self._layout.live_points)
-        return None if target is None else self._layout.generation_of(target)
+        return self._behind(self._layout.live_points, self._layout.points)
+
+    def live_sections(self) -> int | None:
+        return self._behind(self._layout.live_sections, self._layout.sections)
+
+    def _behind(self, alias: str, named: Callable[[int], str]) -> int | None:
+        """The generation whose collection of this kind a name is over."""
+        target = self._aliases().get(alias)
+        number = None if target is None else self._layout.generation_of(target)
+        return number if number is not None and named(number) == target else None
 
     def switch(self, generation: int) -> None:
         from qdrant_client import models
 
-        if generation not in self.generations():
-            raise self._layout.missing(generation)
         wanted = {
             self._layout.live_points: self._layout.points(generation),
             self._layout.live_sections: self._layout.sections(generation),
         }
+        names = self._names()
+        if (problem := self._layout.absent(wanted[self._layout.live_points], names)) is not None:
+            raise problem
         deletions = [
             models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
             for alias in wanted.keys() & self._aliases().keys()
@@ -136,6 +149,8 @@ class QdrantServerIndex:
                 create_alias=models.CreateAlias(collection_name=target, alias_name=alias)
             )
             for alias, target in wanted.items()
+            # No name can be over sections that are lost; the points are served all the same.
+            if target in names
         ]
         with self._asking(f"switching to {wanted[self._layout.live_points]}") as client:
             # One request: no search ever meets a missing or a half switched name.
@@ -158,7 +173,7 @@ class QdrantServerIndex:
     def set_payloads(self, generation: int, points: Sequence[PointWrite]) -> None:
         name = self._layout.points(generation)
         for run in ask.requests(last_of_each(points)):
-            with self._asking(f"updating payloads in {name}") as client:
+            with self._asking_of(name, "updating payloads in") as client:
                 client.batch_update_points(name, [ask.overwrite(point) for point in run], wait=True)
 
     def delete_points(self, generation: int, ids: Sequence[UUID]) -> None:
@@ -174,7 +189,8 @@ class QdrantServerIndex:
         name = self._layout.points(generation)
         found: dict[UUID, tuple[float, ...]] = {}
         for page in pages(list(dict.fromkeys(ids))):
-            with self._asking(f"reading {name}") as client:
+            records: Sequence[models.Record] = []
+            with suppress(CollectionLostError), self._asking_of(name, "reading") as client:
                 records = client.retrieve(
                     name, [str(i) for i in page], with_payload=False, with_vectors=[DENSE]
                 )
@@ -204,7 +220,7 @@ class QdrantServerIndex:
         self, generation: int, vector: Sequence[float], k: int, where: Where | None = None
     ) -> list[StoredPoint]:
         name = self._layout.points(generation)
-        with self._asking(f"searching {name}") as client:
+        with self._asking_of(name, "searching") as client:
             found = client.query_points(
                 name, query=list(vector), using=DENSE, limit=k, query_filter=ask.conditions(where)
             )
@@ -214,7 +230,7 @@ class QdrantServerIndex:
         self, generation: int, vector: SparseVector, k: int, where: Where | None = None
     ) -> list[StoredPoint]:
         name = self._layout.points(generation)
-        with self._asking(f"searching {name}") as client:
+        with self._asking_of(name, "searching") as client:
             found = client.query_points(
                 name,
                 query=ask.sparse(vector),
@@ -243,7 +259,7 @@ class QdrantServerIndex:
             models.Prefetch(query=list(vector), using=DENSE, limit=depth, filter=matching),
             models.Prefetch(query=ask.sparse(lexical), using=LEXICAL, limit=depth, filter=matching),
         ]
-        with self._asking(f"searching {name}") as client:
+        with self._asking_of(name, "searching") as client:
             found = client.query_points(
                 name, prefetch=lists, query=models.RrfQuery(rrf=models.Rrf(k=RRF_K)), limit=k
             )
@@ -256,7 +272,7 @@ class QdrantServerIndex:
 
     def _upsert(self, name: str, points: Sequence[PointWrite], *, vectors: bool) -> None:
         for run in ask.requests(last_of_each(points)):
-            with self._asking(f"writing to {name}") as client:
+            with self._asking_of(name, "writing to") as client:
                 structs = [ask.point_struct(point, vectors=vectors) for point in run]
                 client.upsert(name, points=structs, wait=True)
 
@@ -264,15 +280,15 @@ class QdrantServerIndex:
         from qdrant_client import models
 
         for page in pages(ids, DELETE_BATCH):
-            with self._asking(f"deleting from {name}") as client:
+            with suppress(CollectionLostError), self._asking_of(name, "deleting from") as client:
                 client.delete(name, models.PointIdsList(points=[str(i) for i in page]), wait=True)
 
     def _get(self, name: str, ids: Sequence[UUID]) -> list[StoredPoint]:
         found: list[StoredPoint] = []
         for page in pages(list(dict.fromkeys(ids))):
-            with self._asking(f"reading {name}") as client:
+            with suppress(CollectionLostError), self._asking_of(name, "reading") as client:
                 records = client.retrieve(name, [str(i) for i in page], with_payload=True)
-            found.extend(ask.points(records))
+                found.extend(ask.points(records))
         return found
 
     def _scan(
@@ -280,24 +296,27 @@ class QdrantServerIndex:
     ) -> Iterator[StoredPoint]:
         offset: models.ExtendedPointId | None = None
         while True:
-            with self._asking(f"scanning {name}") as client:
-                records, offset = client.scroll(
+            records: Sequence[models.Record] = []
+            after: models.ExtendedPointId | None = None
+            with suppress(CollectionLostError), self._asking_of(name, "scanning") as client:
+                records, after = client.scroll(
                     name,
                     ask.conditions(where),
                     limit=PAGE,
                     offset=offset,
                     with_payload=True,
-                    with_vectors=[DENSE] if vectors else False,
+                    with_vectors=[DENSE, LEXICAL] if vectors else False,
                 )
             yield from ask.points(records)
-            if offset is None:
+            if (offset := after) is None:
                 return
 
     def _count(self, name: str, where: Where | None) -> int:
-        with self._asking(f"counting {name}") as client:
+        with suppress(CollectionLostError), self._asking_of(name, "counting") as client:
             found = client.count(name, ask.conditions(where), exact=True).count
             # What is reserved has no key that a filter names.
             return found if where else found - ask.reserved_count(client, name)
+        return 0
 
     def _reserved(self, name: str, reserved_id: UUID, key: str) -> str:
         """The text kept under a reserved id, "" when it, or the collection, is not there."""
@@ -311,3 +330,14 @@ class QdrantServerIndex:
     def _asking(self, doing: str) -> "Iterator[QdrantClient]":
         with ask.translated(doing, self._server):
             yield self._connection.client()
+
+    @contextmanager
+    def _asking_of(self, name: str, doing: str) -> "Iterator[QdrantClient]":
+        """Ask something of a collection; where that fails because it is not there, say so."""
+        try:
+            with self._asking(f"{doing} {name}") as client:
+                yield client
+        except PermanentError as error:
+            if (problem := self._layout.absent(name, self._names())) is not None:
+                raise problem from error
+            raise

@@ -1,7 +1,7 @@
 """How an index is laid out in collections, shared by every adapter of VectorIndex."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 from uuid import UUID, uuid5
@@ -11,6 +11,9 @@ from tidemark.domain.model import PointWrite
 
 Where: TypeAlias = Mapping[str, str | list[str]]
 """Equality on payload keys, all of them; a list means any of its values."""
+
+POINTS = "points"
+SECTIONS = "sections"
 
 DENSE = "dense"
 LEXICAL = "lexical"
@@ -57,6 +60,13 @@ _NAMESPACE = UUID("5b0c6a3e-1f6d-5d0b-9a53-0d1f3c1c7f52")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 T = TypeVar("T")
+
+
+class CollectionLostError(PermanentError):
+    """One of the two collections of a generation is not there, and the other one is.
+
+    Reading finds nothing then and deleting has nothing to do; searching and writing fail with this.
+    """
 
 
 class Identified(Protocol):
@@ -141,14 +151,47 @@ class Layout:
         return f"{self.name}__sections__g{generation}"
 
     def generation_of(self, collection: str) -> int | None:
-        """The number in the name of a collection of points, None for any other collection."""
-        found = re.fullmatch(re.escape(self.name) + r"__g(\d+)", collection)
+        """The number in the name of a collection of points or of sections, None for any other."""
+        found = re.fullmatch(re.escape(self.name) + r"(?:__sections)?__g(\d+)", collection)
         return int(found[1]) if found else None
+
+    def generations(self, collections: Iterable[str]) -> list[int]:
+        """The generations of which any collection is there, ascending."""
+        numbers = {self.generation_of(name) for name in collections}
+        return sorted(number for number in numbers if number is not None)
+
+    def incomplete(self, collections: Iterable[str]) -> dict[int, str]:
+        """Which collection, "points" or "sections", is not there, by generation that has the other one."""
+        names = set(collections)
+        lost: dict[int, str] = {}
+        for number in self.generations(names):
+            if self.points(number) not in names:
+                lost[number] = POINTS
+            elif self.sections(number) not in names:
+                lost[number] = SECTIONS
+        return lost
 
     def missing(self, generation: int) -> PermanentError:
         return PermanentError(
             f"Index {self.name!r} has no generation {generation}.",
             "Index a source first, which creates it, or name one of those that `tidemark status` lists.",
+        )
+
+    def absent(self, collection: str, names: Collection[str]) -> PermanentError | None:
+        """What is wrong with a collection when these are those that exist; None when it is one of them.
+
+        ``CollectionLostError`` when the other one of its generation is there.
+        """
+        number = self.generation_of(collection)
+        if collection in names or number is None:
+            return None
+        points, sections = self.points(number), self.sections(number)
+        if not {points, sections} & set(names):
+            return self.missing(number)
+        what = POINTS if collection == points else SECTIONS
+        return CollectionLostError(
+            f"Generation {number} of index {self.name!r} has lost its collection of {what}.",
+            "Run `tidemark audit --repair`, which makes it again and fills it.",
         )
 
     def other_dimension(self, generation: int, found: int, asked: int) -> PermanentError:

@@ -19,8 +19,8 @@ _WORDS = {
     ),
     Kind.WRONG_VECTORS: (
         "chunk",
-        "with another vector than was written, or none",
-        "Searches by meaning go wrong there.",
+        "with another vector, or other words, than was written, or none",
+        "Searches go wrong there.",
     ),
     Kind.WRONG_MODEL: (
         "document or generation",
@@ -54,6 +54,7 @@ _DID = {
     "points_deleted": "points deleted",
     "sections_deleted": "sections deleted",
     "generations_dropped": "generations dropped",
+    "collections_made": "collections made again",
     "live_name_moved": "moves of the live name",
     "ledger_rows_corrected": "rows of the ledger corrected",
 }

@@ -6,7 +6,10 @@ up; parts are added modulo 2^128, where equal sums of different parts are as goo
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from struct import pack
 from uuid import UUID
+
+from tidemark.domain.model import SparseVector
 
 _MODULUS = 1 << 128
 
@@ -26,8 +29,40 @@ def vector_hash(vector: Sequence[float]) -> str:
     return blake2b(len(vector).to_bytes(4, "big") + signs, digest_size=8).hexdigest()
 
 
+def lexical_hash(vector: SparseVector | None) -> str:
+    """A short hash of a lexical vector (16 hex digits), the same before and after it is stored.
+
+    In any order, and of numbers of 32 bits, which is what stores keep of them. None is the same as empty:
+    stores have no vector without a word.
+    """
+    indices, values = (vector.indices, vector.values) if vector is not None else ((), ())
+    ordered = tuple(sorted(indices))
+    if ordered != indices:
+        values = tuple(value for _, value in sorted(zip(indices, values, strict=True)))
+    count = len(ordered)
+    return blake2b(pack(f"<{count}I{count}f", *ordered, *values), digest_size=8).hexdigest()
+
+
+def vectors_hash(dense: Sequence[float], lexical: SparseVector | None) -> str:
+    """The hash of both vectors of a point, one after the other: each can be told from it."""
+    return f"{vector_hash(dense)}.{lexical_hash(lexical)}"
+
+
+def are_known(hashed: str | None) -> bool:
+    """Does a ``ChunkRecord.vector_hash`` tell of both vectors?"""
+    return hashed is not None and "." in hashed
+
+
+def agree(known: str | None, found: str) -> bool:
+    """Are two hashes of vectors the same, as far as both tell?"""
+    if known is None:
+        return True
+    parts = zip(known.split("."), found.split("."), strict=False)
+    return all(a == b for a, b in parts)
+
+
 def point_part(point_id: UUID, payload_hash: str, vector: str) -> int:
-    """What one point adds to its document's checksum; ``vector``: its ``vector_hash``."""
+    """What one point adds to its document's checksum; ``vector``: its ``vectors_hash``."""
     return _part(b"p", point_id, f"{payload_hash}.{vector}")
 
 

@@ -441,9 +441,13 @@ class PointWrite:
 
 @dataclass(frozen=True, slots=True)
 class StoredPoint:
-    """A point as the index returns it: ``score`` when it answers a query, ``dense`` when asked for."""
+    """A point as the index returns it: ``score`` when it answers a query, its vectors when asked for.
+
+    lexical: None also when it has no word.
+    """
 
     point_id: UUID
     payload: dict[str, Canonical]
     score: float = 0.0
     dense: tuple[float, ...] | None = None
+    lexical: SparseVector | None = None

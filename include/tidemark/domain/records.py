@@ -136,7 +136,8 @@ class VersionRecord:
 class ChunkRecord:
     """What the ledger knows of one point: enough to diff and to audit without reading the index.
 
-    vector_hash: of its dense vector (``domain.checksums``), None when it is not known.
+    vector_hash: of its vectors (``checksums.vectors_hash``), None when it is not known, and only the first
+        part of it where the lexical vector is not.
     """
 
     point_id: UUID

@@ -149,8 +149,17 @@ class Ledger(Protocol):
 
     def save_tide_mark(self, source: str, mark: str) -> None: ...
 
-    def adopt_vectors(self, document_id: UUID, hashes: Mapping[UUID, str], checksum: str) -> None:
-        """Note what the vectors of points are (``vector_hash``) where that is not known yet."""
+    def adopt_vectors(
+        self,
+        document_id: UUID,
+        hashes: Mapping[UUID, str],
+        checksum: str,
+        before: str | None = None,
+    ) -> None:
+        """Note what the vectors of points are (``vector_hash``) where that is not known yet, or not whole.
+
+        ``before``: the checksum that the document has; with any other it keeps it.
+        """
 
     def sections(self, document_id: UUID) -> list[SectionRecord]:
         """In document order."""

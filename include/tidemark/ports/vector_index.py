@@ -11,7 +11,9 @@ from tidemark.domain.model import PointWrite, SparseVector, StoredPoint
 class VectorIndex(Protocol):
     """Points of chunks and of sections, in numbered generations behind one live name.
 
-    ``generation`` names a pair of collections. Filters are equality on payload keys (``source``,
+    ``generation`` names a pair of collections. Where one of them was lost, or dropped before the process
+    ended, reading it finds nothing and deleting from it has nothing to do; searching it and writing to it
+    raise ``PermanentError``, which names the cure. Filters are equality on payload keys (``source``,
     ``document_id``, ``section_id``, ...); a list value means any of.
     """
 
@@ -30,10 +32,13 @@ class VectorIndex(Protocol):
         """The ``embed_fingerprint`` of a generation, "" when it has none."""
 
     def dimension(self, generation: int) -> int:
-        """How long the dense vectors of a generation are."""
+        """How long the dense vectors of a generation are.
+
+        Raises ``PermanentError`` when its points are lost.
+        """
 
     def mark(self, generation: int, source: str, mark: str) -> None:
-        """Write a source's tide mark into both collections of a generation, in place of the one before.
+        """Write a source's tide mark into each collection of a generation, in place of the one before.
 
         It is no point: no scan, count, search or look-up ever gives it.
         """
@@ -45,16 +50,28 @@ class VectorIndex(Protocol):
         """
 
     def generations(self) -> list[int]:
-        """Numbers of the generations that exist, ascending."""
+        """Numbers of the generations of which either collection exists, ascending."""
+
+    def incomplete(self) -> Mapping[int, str]:
+        """Generations of which one collection is not there; which: "points" or "sections"."""
 
     def live(self) -> int | None:
-        """The generation behind the live name."""
+        """The generation whose points are behind the live name."""
+
+    def live_sections(self) -> int | None:
+        """The generation whose sections are behind the live name: the same, unless one name went astray."""
 
     def switch(self, generation: int) -> None:
-        """Put the live name over a generation, at once."""
+        """Put the live name over a generation, at once.
+
+        Raises ``PermanentError`` when its points are lost.
+        """
 
     def drop(self, generation: int) -> None:
-        """Delete a generation's collections. Raises ``PermanentError`` for the live one."""
+        """Delete a generation's collections. Raises ``PermanentError`` for the live one.
+
+        Safe to kill and to repeat: until both are gone, ``generations`` names it.
+        """
 
     def upsert_points(self, generation: int, points: Sequence[PointWrite]) -> None: ...
 
@@ -85,7 +102,7 @@ class VectorIndex(Protocol):
     ) -> Iterator[StoredPoint]:
         """Stream all points that match, in pages; memory does not grow with the collection.
 
-        With ``vectors`` each has its ``dense`` vector, as far as it has one.
+        With ``vectors`` each has its ``dense`` and its ``lexical`` vector, as far as it has them.
         """
 
     def scan_sections(

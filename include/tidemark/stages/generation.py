@@ -52,9 +52,12 @@ def ensure_generation(
         number = planned_generation(ledger, index, index_name, embed)
         with index.session():
             index.ensure(number, embedder.dimension, embed)
-            if index.live() is None:
+            served = index.live()
+            if served is None:
                 # Lost, or never there: what the ledger calls live is whole, this one may be half built.
                 index.switch(_said_live(ledger, index, index_name) or number)
+            elif index.live_sections() != served:
+                index.switch(served)
             live = index.live() == number
         records = ledger.generations(index_name)
         if number not in {record.number for record in records}:
@@ -86,8 +89,9 @@ def switch_when_complete(job: Job, tools: Tools, generation: int) -> bool:
 
 
 def _said_live(ledger: Ledger, index: VectorIndex, index_name: str) -> int | None:
-    """The generation that the ledger calls live, if there is one and the index has it."""
-    existing = index.generations()
+    """The generation that the ledger calls live, if there is one and the index has its points."""
+    lost = index.incomplete()
+    existing = [number for number in index.generations() if lost.get(number) != "points"]
     return next(
         (
             record.number

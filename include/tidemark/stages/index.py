@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID, uuid5
 
-from tidemark.domain.checksums import vector_hash
+from tidemark.domain.checksums import vectors_hash
 from tidemark.domain.errors import RefusedError
 from tidemark.domain.hashing import Canonical
 from tidemark.domain.model import PointWrite, SparseVector
@@ -93,7 +93,7 @@ def _chunks(prepared: Prepared, vectors: Vectors) -> list[ChunkRecord]:
     """The rows of the chunks, with the hashes of the vectors just written."""
     written = {prepared.document.chunks[i].chunk_id for i in prepared.new}
     return [
-        replace(record, vector_hash=vector_hash(vectors[key][0])) if key in written else record
+        replace(record, vector_hash=vectors_hash(*vectors[key])) if key in written else record
         for key, record in prepared.chunk_records.items()
     ]
 

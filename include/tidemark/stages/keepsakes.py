@@ -9,7 +9,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from uuid import UUID
 
-from tidemark.domain.checksums import vector_hash
+from tidemark.domain.checksums import agree, vector_hash
 from tidemark.domain.plan import Target
 from tidemark.domain.records import ChunkRecord
 from tidemark.ports import ArtifactStore
@@ -54,7 +54,7 @@ def vectors_of(
 
 def _is_right(vector: Dense, chunk: ChunkRecord) -> bool:
     """Is it what was written, as far as that is known? What has gone wrong in the index goes nowhere else."""
-    return chunk.vector_hash in (None, vector_hash(vector))
+    return agree(chunk.vector_hash, vector_hash(vector))
 
 
 def vectors_key(document: UUID, embed_fingerprint: str) -> str:

@@ -5,11 +5,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from tidemark.domain.checksums import checksum, point_part, section_part, vector_hash
+from tidemark.domain.checksums import (
+    agree,
+    are_known,
+    checksum,
+    lexical_hash,
+    point_part,
+    section_part,
+    vectors_hash,
+)
 from tidemark.domain.hashing import digest_of, digest_text
 from tidemark.domain.model import Chunk, ChunkedDocument, Payload, Section, SectionPayload
 from tidemark.domain.records import ChunkRecord, SectionRecord
-from tidemark.ports import VectorIndex
+from tidemark.ports import LexicalEncoder, VectorIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +117,16 @@ class Indexed:
     """What the index holds of one document.
 
     points, sections: payload hashes by id.
-    vectors: ``vector_hash`` of points by id, as far as it is known.
-    unusable: points without a vector, or with another one than was written.
+    vectors: ``vectors_hash`` of points by id, as far as it is known.
+    unusable: points without a dense vector, or with another one than was written.
+    asked: was the index itself asked?
     """
 
     points: dict[UUID, str]
     sections: dict[UUID, str]
     vectors: dict[UUID, str | None] = field(default_factory=dict)
     unusable: frozenset[UUID] = frozenset()
+    asked: bool = False
 
 
 def read_indexed(
@@ -127,7 +137,7 @@ def read_indexed(
 ) -> Indexed:
     """Ask the index itself what it holds of a document, where the ledger cannot be trusted to know.
 
-    ``written``: the ``vector_hash`` of points as far as the ledger knows it, to compare with. Without, the
+    ``written``: the ``vectors_hash`` of points as far as the ledger knows it, to compare with. Without, the
     vectors are not looked at.
     """
     where: dict[str, str | list[str]] = {"document_id": str(document)}
@@ -138,19 +148,36 @@ def read_indexed(
         points[point.point_id] = digest_of(point.payload)
         if written is None:
             continue
-        found = vector_hash(point.dense) if point.dense else None
+        found = vectors_hash(point.dense, point.lexical) if point.dense else None
         vectors[point.point_id] = found
-        if found is None or written.get(point.point_id) not in (None, found):
+        # Whether the lexical vector is right the text tells: it costs nothing to make it again.
+        if found is None or not agree(written.get(point.point_id), found.partition(".")[0]):
             unusable.add(point.point_id)
     sections = {s.point_id: digest_of(s.payload) for s in index.scan_sections(generation, where)}
-    return Indexed(points, sections, vectors, frozenset(unusable))
+    return Indexed(points, sections, vectors, frozenset(unusable), asked=written is not None)
+
+
+def without_right_words(
+    lexical: LexicalEncoder, chunks: Sequence[Chunk], indexed: Indexed
+) -> list[UUID]:
+    """Points whose dense vector is good and whose lexical one is not that of their text.
+
+    Nothing where the index was not asked.
+    """
+    usable = indexed.points.keys() - indexed.unusable if indexed.asked else set()
+    there = [chunk for chunk in chunks if chunk.chunk_id in usable]
+    return [
+        chunk.chunk_id
+        for chunk, vector in zip(there, lexical.encode([c.embed_text for c in there]), strict=True)
+        if not (indexed.vectors[chunk.chunk_id] or "").endswith(f".{lexical_hash(vector)}")
+    ]
 
 
 def checksum_of(chunks: Iterable[ChunkRecord], sections: Iterable[SectionRecord]) -> str | None:
     """The checksum of a document as it is written; None when the vectors of some points are not known."""
     parts = [section_part(s.section_id, s.payload_hash) for s in sections]
     for chunk in chunks:
-        if chunk.vector_hash is None:
+        if chunk.vector_hash is None or not are_known(chunk.vector_hash):
             return None
         parts.append(point_part(chunk.point_id, chunk.payload_hash, chunk.vector_hash))
     return checksum(parts)

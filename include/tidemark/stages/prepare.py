@@ -40,6 +40,7 @@ from tidemark.stages.payloads import (
     read_indexed,
     section_payload,
     section_records,
+    without_right_words,
 )
 
 
@@ -100,7 +101,8 @@ class Prepared:
     removed_points, removed_sections: ids the new version no longer has.
     changed_sections: positions of the sections to write.
     profile: name of the chunking profile that it was cut by.
-    carried: how many of the new chunks have a vector that was made before, under another address.
+    carried: how many of the new chunks have a vector that was made before, under another address or here.
+    reusable: new chunks whose points are there, with a good dense vector.
     """
 
     version: Version
@@ -120,6 +122,7 @@ class Prepared:
     seconds: float = 0.0
     profile: str = ""
     carried: int = 0
+    reusable: frozenset[UUID] = frozenset()
 
     def new_chunks(self) -> list[Chunk]:
         return [self.document.chunks[i] for i in self.new]
@@ -278,10 +281,14 @@ def _difference(
     new_sections = section_records(document, sections)
     # A point's id holds its text and its generation holds one model, so a point that is there has the
     # right vector; only a forced run embeds it again, and one that found another vector in its place.
+    bad = [] if job.force else without_right_words(tools.lexical, document.chunks, old)
     new = tuple(
         i
         for i, chunk in enumerate(document.chunks)
-        if job.force or chunk.chunk_id not in old.points or chunk.chunk_id in old.unusable
+        if job.force
+        or chunk.chunk_id not in old.points
+        or chunk.chunk_id in old.unusable
+        or chunk.chunk_id in bad
     )
     written = set(new)
     moved = tuple(
@@ -300,6 +307,7 @@ def _difference(
         chunk_records=new_chunks,
         section_records=new_sections,
         new=new,
+        reusable=frozenset(bad),
         moved=moved,
         kept=len(document.chunks) - len(new),
         removed_points=tuple(k for k in old.points if k not in new_chunks),

@@ -19,7 +19,7 @@ PROBE = "A text that every model reads."
 class Embedded:
     """vectors: of all new chunks of the documents that could be embedded, by chunk.
 
-    carried: chunks whose vectors were there before, under another address.
+    carried: chunks whose vectors were there before, under another address or under their own.
     failed: documents with a text that the model refuses, by document.
     """
 
@@ -93,12 +93,16 @@ def _one_by_one(
 
 
 def _carried(tools: Tools, target: Target, prepared: Prepared) -> dict[UUID, tuple[float, ...]]:
-    """Vectors of a document that moved or came back, for those of its texts that stayed the same."""
+    """Vectors that are there: of points of which another part is written again, and of a document that moved
+    or came back, for those of its texts that stayed the same.
+    """
+    reusable = list(prepared.reusable)
+    there = tools.index.get_vectors(target.generation, reusable) if reusable else {}
     origin = prepared.version.planned.decision.origin
     if origin is None or not prepared.new:
-        return {}
+        return there
     hashes = {
         c.chunk_id: prepared.chunk_records[c.chunk_id].embed_hash for c in prepared.new_chunks()
     }
     known = vectors_of(tools, target, origin, hashes.values())
-    return {chunk: known[h] for chunk, h in hashes.items() if h in known}
+    return {chunk: known[h] for chunk, h in hashes.items() if h in known} | there

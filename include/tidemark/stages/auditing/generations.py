@@ -10,6 +10,7 @@ from tidemark.domain.errors import PermanentError
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationRecord, GenerationStatus
 from tidemark.ports import Ledger, VectorIndex
+from tidemark.stages.auditing.drift import What
 
 SETTLE_SECONDS = 1.0
 """A run that puts the live name over another generation takes a moment for it: what is wrong is looked at
@@ -21,7 +22,8 @@ class GenerationFindings:
     """dead: generations that nobody needs. mixed: those of which ledger and index say different things, and
     what. live_name: what is wrong with it, "" when nothing is; ``belongs`` over which it should be put, None
     when that cannot be told. follow: it is right, and the ledger must say so. damaged: it names nothing that
-    can be read.
+    can be read. incomplete: those of which a collection is lost, and which; what is missing in it is found
+    document by document.
     """
 
     dead: tuple[int, ...] = ()
@@ -30,6 +32,7 @@ class GenerationFindings:
     belongs: int | None = None
     follow: bool = False
     damaged: bool = False
+    incomplete: dict[int, str] = field(default_factory=dict)
 
     @property
     def clean(self) -> bool:
@@ -70,7 +73,7 @@ def _look(
     in_use: AbstractSet[int],
 ) -> GenerationFindings:
     with ledger.lock_documents([document_id("generations", index_name)]):
-        existing = index.generations()
+        existing, incomplete = index.generations(), dict(index.incomplete())
         try:
             live, damage = index.live(), ""
         except PermanentError as error:
@@ -79,15 +82,19 @@ def _look(
         mixed = {
             number: why
             for number in existing
-            if number in records and (why := _disagreement(records[number], index))
+            if number in records
+            and incomplete.get(number) != What.POINTS.value
+            and (why := _disagreement(records[number], index))
         }
         named = _live_name(ledger, existing, live, records)
+        if not damage and named.clean and live is not None:
+            named = _sections_astray(index, live)
         if not damage and named.clean and live is not None:
             named = _left_behind(ledger, index, live, records, in_use)
         dead = _dead(index, live, records, embed_fingerprint, in_use)
     if damage:
         named = replace(named, live_name=damage, damaged=True)
-    return replace(named, dead=dead, mixed=mixed)
+    return replace(named, dead=dead, mixed=mixed, incomplete=incomplete)
 
 
 def _dead(
@@ -141,6 +148,18 @@ def _live_name(
     return GenerationFindings(live_name=problem, belongs=said if said in existing else None)
 
 
+def _sections_astray(index: VectorIndex, live: int) -> GenerationFindings:
+    """Is the live name over the sections of another generation than over the points, or over none?"""
+    over = index.live_sections()
+    if over == live:
+        return GenerationFindings()
+    problem = (
+        f"it is over the points of generation {live}, and over "
+        f"{'no sections' if over is None else f'the sections of generation {over}'}"
+    )
+    return GenerationFindings(live_name=problem, belongs=live)
+
+
 def _left_behind(
     ledger: Ledger,
     index: VectorIndex,
@@ -182,7 +201,8 @@ def repair_generations(
     models: Mapping[int, AbstractSet[str]],
     embed_fingerprint: str,
 ) -> tuple[Counter[str], GenerationFindings]:
-    """Put the live name right, drop what is dead; what was done, and what is left for a person.
+    """Put the live name right, drop what is dead, make collections that are lost again; what was done, and
+    what is left for a person.
 
     ``models``: by what the documents of each generation were embedded. Where all of them agree with the
     index, it is the ledger's row that is wrong. Once the live name is right, what it was over may be dead.
@@ -192,6 +212,7 @@ def repair_generations(
     with ledger.lock_documents([document_id("generations", index_name)]):
         if found.live_name and found.belongs is not None:
             if not found.follow:
+                did["collections_made"] += _make_whole(ledger, index, index_name, {found.belongs})
                 index.switch(found.belongs)
                 did["live_name_moved"] = 1
             _say_live(ledger, index_name, found.belongs, models.keys() & set(index.generations()))
@@ -203,6 +224,8 @@ def repair_generations(
                 index.drop(number)
                 did["generations_dropped"] += 1
             left = replace(left, dead=())
+        needed = set(index.incomplete()) - set(dead) - _given_up(ledger, index_name)
+        did["collections_made"] += _make_whole(ledger, index, index_name, needed)
         for record in ledger.generations(index_name):
             built = index.built_under(record.number) if record.number in found.mixed else ""
             if built and models.get(record.number, {built}) == {built}:
@@ -214,6 +237,38 @@ def repair_generations(
                 mixed = {n: why for n, why in left.mixed.items() if n != record.number}
                 left = replace(left, mixed=mixed)
     return did, left
+
+
+def _given_up(ledger: Ledger, index_name: str) -> set[int]:
+    return {
+        record.number
+        for record in ledger.generations(index_name)
+        if record.status is GenerationStatus.RETIRED
+    }
+
+
+def _make_whole(
+    ledger: Ledger, index: VectorIndex, index_name: str, needed: AbstractSet[int]
+) -> int:
+    """Make lost collections of generations anew, empty: what was in them is missing, and healed as such.
+
+    One whose points are lost, and that the ledger does not know either, nobody can make: how long are its
+    vectors?
+    """
+    records = {record.number: record for record in ledger.generations(index_name)}
+    made = 0
+    for number, lost in index.incomplete().items():
+        if number not in needed:
+            continue
+        if lost != What.POINTS.value:
+            index.ensure(number, index.dimension(number), index.built_under(number))
+        elif number in records:
+            record = records[number]
+            index.ensure(number, record.dimension, record.embed_fingerprint)
+        else:
+            continue
+        made += 1
+    return made
 
 
 def _say_live(ledger: Ledger, index_name: str, live: int, in_use: AbstractSet[int]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urldefrag
 from uuid import UUID
 
-from tidemark.domain.checksums import vector_hash
+from tidemark.domain.checksums import agree, vector_hash, vectors_hash
 from tidemark.domain.decision import ELSEWHERE, Action
 from tidemark.domain.hashing import digest_of, digest_text
 from tidemark.domain.model import StoredPoint
@@ -24,7 +24,7 @@ from tidemark.stages.payloads import checksum_of
 
 @dataclass(slots=True)
 class _Held:
-    """What the index holds of one document: hashes by id; a vector's is None where there is none.
+    """What the index holds of one document: hashes by id; that of the vectors is None without a dense one.
 
     altered: points whose text is not the one that their own ``content_hash`` is of.
     """
@@ -90,7 +90,9 @@ def _held(index: VectorIndex, generation: int, documents: Iterable[UUID]) -> dic
         of.note(point)
         of.points[point.point_id] = digest_of(point.payload)
         of.altered += _is_altered(point)
-        of.vectors[point.point_id] = vector_hash(point.dense) if point.dense else None
+        of.vectors[point.point_id] = (
+            vectors_hash(point.dense, point.lexical) if point.dense else None
+        )
     for section in index.scan_sections(generation, where):
         if (of := _one_of(held, section)) is None:
             continue
@@ -193,8 +195,7 @@ def _compare(scope: Scope, record: DocumentRecord, held: _Held, drift: Drift) ->
             continue
         counts[Kind.STALE_PAYLOAD] += held.points[chunk.point_id] != chunk.payload_hash
         vector = held.vectors[chunk.point_id]
-        other = chunk.vector_hash is not None and chunk.vector_hash != vector
-        counts[Kind.WRONG_VECTORS] += vector is None or other
+        counts[Kind.WRONG_VECTORS] += vector is None or not agree(chunk.vector_hash, vector)
     for section in sections:
         found = held.sections.get(section.section_id)
         counts[Kind.MISSING_SECTIONS] += found is None
@@ -205,13 +206,13 @@ def _compare(scope: Scope, record: DocumentRecord, held: _Held, drift: Drift) ->
     sections_too_many = held.sections.keys() - {s.section_id for s in sections}
     drift.is_extra(generation, What.POINTS, too_many, Of.KNOWN, named)
     drift.is_extra(generation, What.SECTIONS, sections_too_many, Of.KNOWN, named)
-    if record.checksum is None and not (counts.total() or too_many or sections_too_many):
+    if not (counts.total() or too_many or sections_too_many):
         known = [replace(c, vector_hash=held.vectors[c.point_id]) for c in chunks]
         hashes = {c.point_id: c.vector_hash for c in known if c.vector_hash is not None}
         total = checksum_of(known, sections)
-        if total is not None:
+        if total not in (None, record.checksum):
             # From now on one sum tells that it is as it was written.
-            scope.ledger.adopt_vectors(record.document_id, hashes, total)
+            scope.ledger.adopt_vectors(record.document_id, hashes, total, record.checksum)
 
 
 def _find_strays(

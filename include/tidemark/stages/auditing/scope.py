@@ -65,6 +65,9 @@ def scope_of(
     said_live = {r.number for r in records if r.status is GenerationStatus.LIVE} & existing
     # A live name that is lost, damaged or moved is a finding of its own: what is served is no drift by it.
     live = max(said_live) if said_live else live_of(index)
+    if live is not None and index.incomplete().get(live) == "points":
+        # Half dropped after a switch: what is served is where the name is.
+        live = live_of(index) or live
     return Scope(ledger, index, chosen, existing, live, models, index_name is not None)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
-from tidemark.domain.checksums import UNKNOWN, checksum, point_part, section_part, vector_hash
+from tidemark.domain.checksums import UNKNOWN, checksum, point_part, section_part, vectors_hash
 from tidemark.domain.hashing import digest_of
 from tidemark.domain.model import StoredPoint
 from tidemark.ports import VectorIndex
@@ -53,7 +53,7 @@ class Sums(Scratched):
         """Add up a generation, of one source or whole. Work in proportion to it, memory flat."""
         where: dict[str, str | list[str]] | None = {"source": source} if source else None
         for point in index.scan_points(generation, where, vectors=True):
-            vector = vector_hash(point.dense) if point.dense else UNKNOWN
+            vector = vectors_hash(point.dense, point.lexical) if point.dense else UNKNOWN
             part = point_part(point.point_id, digest_of(point.payload), vector)
             self._add(generation, What.POINTS, point, part)
         for section in index.scan_sections(generation, where):

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from tidemark.domain.records import AuditRecord, GenerationStatus
 from tidemark.stages.auditing.compare import Seen, compare_all, compare_some
-from tidemark.stages.auditing.drift import KINDS, Drift, Kind, Named
+from tidemark.stages.auditing.drift import KINDS, Drift, Kind, Named, What
 from tidemark.stages.auditing.findable import Findable, search_for
 from tidemark.stages.auditing.generations import (
     GenerationFindings,
@@ -132,8 +132,18 @@ def _notes(found: GenerationFindings) -> dict[str, list[str]]:
         Kind.DEAD_GENERATIONS.value: [f"generation {number}" for number in found.dead],
         Kind.LIVE_NAME.value: [found.live_name] if found.live_name else [],
         Kind.WRONG_MODEL.value: list(found.mixed.values()),
+        Kind.MISSING_POINTS.value: _lost(found, What.POINTS),
+        Kind.MISSING_SECTIONS.value: _lost(found, What.SECTIONS),
     }
     return {kind: told for kind, told in notes.items() if told}
+
+
+def _lost(found: GenerationFindings, what: What) -> list[str]:
+    return [
+        f"generation {number} has lost its collection of {lost}"
+        for number, lost in found.incomplete.items()
+        if lost == what.value and number not in found.dead
+    ]
 
 
 def _repair(

@@ -27,6 +27,7 @@ from site_model import (
     lay_out,
     with_page,
 )
+from store_losses import What, lose
 from tidemark.domain.errors import TidemarkError
 from tidemark.domain.identity import document_id
 from tidemark.domain.model import PointWrite, StoredPoint
@@ -217,6 +218,12 @@ class Convergence(Checked):
             self.hand = self.hand if which == "ledger" else ""
             self._take_up()
 
+    @rule(what=st.sampled_from(["points", "sections"]), number=st.integers(0, 2))
+    def a_collection_is_lost(self, what: What, number: int) -> None:
+        index = self.kept.index
+        if (generations := index.generations()) and self._may_lose("index"):
+            lose(index, generations[number % len(generations)], what)
+
     @rule(
         what=st.sampled_from(["lost", "gained", "changed"]),
         number=st.integers(0, 10),
@@ -241,7 +248,10 @@ class Convergence(Checked):
             write(live, [PointWrite(uuid5(item.point_id, str(number)), item.payload, dense)])
         else:
             payload = item.payload if number % 2 else {**item.payload, "title": "meddled with"}
-            write(live, [PointWrite(item.point_id, payload, dense)])
+            # With its own vector it has lost its words only.
+            kept = None if sections else index.get_vectors(live, [item.point_id])
+            own = kept.get(item.point_id, dense) if kept and number % 3 else dense
+            write(live, [PointWrite(item.point_id, payload, own)])
 
     def _is_known(self, point: StoredPoint) -> bool:
         """Does the ledger know the vector of a point? Nothing else can tell it from another."""

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from greenlet import getcurrent, greenlet
 
+from store_losses import lose
 from tidemark.domain.errors import TransientError
 from tidemark.stages.job import Tools
 
@@ -82,6 +83,8 @@ class Line:
         if fault.mode == "half" and name in BULK:
             whole = list(args[BULK[name]])
             args = (*args[: BULK[name]], whole[: len(whole) // 2], *args[BULK[name] + 1 :])
+        if fault.mode == "half" and name == "drop":
+            method = half_of_drop(method)
         if fault.mode != "before":
             self._done(port, name, method, *args, **keys)
         if fault.mode == "unacknowledged":
@@ -108,6 +111,17 @@ class Line:
             for name in ("ledger", "index", "artifacts", "embedder")
         }
         return replace(tools, **{**ports, **changes})
+
+
+def half_of_drop(drop: Callable[[int], None]) -> Callable[[int], None]:
+    """Deletes one of a generation's two collections."""
+    index = drop.__self__  # type: ignore[attr-defined]
+
+    def half(generation: int) -> None:
+        if generation != index.live():
+            lose(index, generation, "points")
+
+    return half
 
 
 class Port:

@@ -219,8 +219,10 @@ def _adopt_strays(given: AuditTools, drift: Drift) -> None:
     """Give points and sections the name of their document back; what else is wrong, the writing finds."""
     for page in pages(drift.strays(), WINDOW):
         with given.ledger.lock_documents([stray.document_id for stray in page]):
+            existing = set(given.index.generations())
             for stray in page:
-                _adopt(given.index, stray)
+                if stray.generation in existing:
+                    _adopt(given.index, stray)
 
 
 def _adopt(index: VectorIndex, stray: Stray) -> None:
@@ -248,6 +250,8 @@ def _remove_orphans(healing: _Healing, drift: Drift, page: Sequence[Named]) -> N
     ledger, writer = healing.given.ledger, healing.writer
     keys = [named.document_id for named in page]
     with ledger.lock_documents(keys):
+        # What was in a generation that the repair has dropped is gone with it.
+        existing = set(healing.given.index.generations())
         records = ledger.documents_by_id(keys)
         unknown = set(keys) - records.keys() - ledger.tombstones_by_id(keys).keys()
         forgotten = ledger.begun(keys) if healing.in_step else set(keys)
@@ -257,7 +261,7 @@ def _remove_orphans(healing: _Healing, drift: Drift, page: Sequence[Named]) -> N
             if writer is not None and key in may_return:
                 ledger.begin(writer.job.run_id, healing.source, {key: named.uri})
                 continue
-            _clear(healing, drift.places(key), key, records.get(key))
+            _clear(healing, existing.intersection(drift.places(key)), key, records.get(key))
             if key not in records:
                 ledger.settle([key])
 
@@ -283,7 +287,7 @@ def _remove_loose(given: AuditTools, drift: Drift, repaired: Repaired) -> None:
         look_up = index.get_points if points else index.get_sections
         delete = index.delete_points if points else index.delete_sections
         for page in pages(drift.loose(what), 500):
-            for generation in {generation for generation, _ in page}:
+            for generation in {generation for generation, _ in page} & set(index.generations()):
                 ids = [key for number, key in page if number == generation]
                 found = look_up(generation, ids)
                 delete(generation, [p.point_id for p in found if document_of(p) is None])

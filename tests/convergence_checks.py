@@ -28,7 +28,7 @@ from tidemark.domain.checksums import (
     vectors_hash,
 )
 from tidemark.domain.hashing import digest_of, digest_text
-from tidemark.domain.records import DocumentStatus
+from tidemark.domain.records import DocumentStatus, GenerationStatus
 from tidemark.domain.summary import RunSummary
 from tidemark.stages.job import embed_fingerprint, raw_key
 from worlds import SOURCE
@@ -112,13 +112,17 @@ class Checked(Tried):
         world, generation = self.world, self.world.generation
         sick = {uri for uri in unchecked if self.site[uri].kind in SICK}
         assert world.index.live() == generation
+        assert world.index.generations() == [generation], "what was given up is gone"
+        told = {r.number: r.status for r in world.ledger.generations("tidemark")}
+        live = {number for number, status in told.items() if status is not GenerationStatus.RETIRED}
+        assert live == {generation}, told
         for scan, wanted in (("scan_points", want.points), ("scan_sections", want.sections)):
             found = held(world, scan)
             differing = difference({u: h for u, h in found.items() if u not in unchecked}, wanted)
             assert not differing, (scan, differing)
-        told = rows(world)
-        assert {u: r for u, r in told.items() if u not in unchecked} == want.rows
-        assert sick <= told.keys()
+        known = rows(world)
+        assert {u: r for u, r in known.items() if u not in unchecked} == want.rows
+        assert sick <= known.keys()
         assert world.ledger.in_flight(SOURCE) == {}
         mark = world.ledger.tide_mark(SOURCE)
         assert world.index.marks(generation, SOURCE) == (mark, mark)

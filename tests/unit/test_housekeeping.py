@@ -17,6 +17,7 @@ from tidemark.domain.records import (
     AuditRecord,
     GenerationRecord,
     GenerationStatus,
+    RunDocument,
     RunRecord,
     RunStatus,
 )
@@ -318,8 +319,26 @@ def test_dead_generations_are_dropped_and_the_live_and_the_growing_stay(world: W
             world.ledger.save_generation(
                 GenerationRecord("tidemark", number, "another", 64, status, world.now)
             )
+    [record] = [r for r in world.ledger.documents() if r.uri == B]
+    event = RunDocument("run", record.document_id, B, "update", "model")
+    world.ledger.update_document(replace(record, generation=3), event)
     assert cleaned(world) == {"generations": 2}
     assert world.index.generations() == [1, 3]
+
+
+def test_a_generation_that_was_given_up_goes_once_it_is_empty_and_nothing_runs(
+    world: World,
+) -> None:
+    world.index.ensure(2, 24, "another")
+    made = GenerationRecord("tidemark", 2, "another", 24, GenerationStatus.BUILDING, world.now)
+    world.ledger.save_generation(made)
+    run = RunRecord("one", "other", "airflow", RunStatus.RUNNING, world.now, None, "", None)
+    world.ledger.start_run(run)
+    assert cleaned(world) == {}
+    world.ledger.finish_run(replace(run, status=RunStatus.SUCCESS, finished_at=world.now))
+    assert cleaned(world) == {"generations": 1}
+    assert world.index.generations() == [1]
+    assert world.ledger.generations("tidemark")[1].status is GenerationStatus.RETIRED
 
 
 def test_a_generation_that_only_the_index_knows_stays_while_the_next_run_would_use_it() -> None:

@@ -80,7 +80,7 @@ Removes from the stores what nobody needs any more:
 | runs with their files, and audits | after `TIDEMARK_RUN_DAYS`; the latest of each source stay |
 | that a document was removed | after `TIDEMARK_TOMBSTONE_DAYS`; what was taken down stays out for ever |
 | what restores a removed document of a source that nobody declares any more | after 30 days |
-| generations that are neither live nor being built | at once |
+| generations that are neither live nor being built, or were given up | at once |
 | runs that say they are running, and nobody carries out | after 2 days they are said to have failed |
 
 Nothing goes that was written in the last day, or since the oldest run that is still going on, waits for a

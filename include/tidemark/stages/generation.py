@@ -1,7 +1,8 @@
 """Which generation a run writes, and when the live name moves.
 
 A generation is built under one embedding fingerprint. A new model, or an index that was lost, begins a
-new one beside the live one; searches stay with the old until every source is in the new.
+new one beside the live one; searches stay with the old until every source is in the new. One that is given
+up, because the model was set back, is dropped when the last document has left it.
 """
 
 from collections.abc import Sequence
@@ -71,14 +72,15 @@ def ensure_generation(
 
 
 def switch_when_complete(job: Job, tools: Tools, generation: int) -> bool:
-    """Put the live name over the generation once all documents of all declared sources are in it."""
+    """Put the live name over the generation once all documents of all declared sources are in it.
+
+    When it is live already, what else there is was given up, and goes once it is empty.
+    """
     ledger, index = tools.ledger, tools.index
-    live = index.live()
-    if (
-        live == generation
-        or ledger.documents_outside(generation)
-        or _awaited(job, tools, generation)
-    ):
+    if index.live() == generation:
+        _drop_given_up(job, tools, generation)
+        return False
+    if ledger.documents_outside(generation) or _awaited(job, tools, generation):
         return False
     index.switch(generation)
     for number in index.generations():
@@ -86,6 +88,48 @@ def switch_when_complete(job: Job, tools: Tools, generation: int) -> bool:
             index.drop(number)
     _say_live(ledger, ledger.generations(job.index_name), generation, [generation])
     return True
+
+
+def given_up(ledger: Ledger, index: VectorIndex, live: int, run_id: str = "") -> list[int]:
+    """Generations beside the live one that no document is in, and that no run can need.
+
+    To be asked under the lock under which generations are made, when the live one is of the present model.
+    ``run_id``: the run that asks. Any other that goes on may be of another model, as two environments have
+    it, and have begun one of them, or found it, without a document in it yet.
+    """
+    beside = [number for number in index.generations() if number != live]
+    if not beside or ledger.documents_outside(live):
+        return []
+    return [] if _others_run(ledger, run_id) else beside
+
+
+def drop_generations(
+    ledger: Ledger, index: VectorIndex, index_name: str, numbers: Sequence[int]
+) -> None:
+    """Drop generations, and say that they are retired."""
+    for number in numbers:
+        index.drop(number)
+    for record in ledger.generations(index_name):
+        if record.number in numbers and record.status is not GenerationStatus.RETIRED:
+            ledger.save_generation(replace(record, status=GenerationStatus.RETIRED))
+
+
+def _drop_given_up(job: Job, tools: Tools, live: int) -> None:
+    ledger, index = tools.ledger, tools.index
+    if not given_up(ledger, index, live, job.run_id):
+        return
+    with ledger.lock_documents([document_id("generations", job.index_name)]), index.session():
+        if index.live() == live:
+            dead = given_up(ledger, index, live, job.run_id)
+            drop_generations(ledger, index, job.index_name, dead)
+
+
+def _others_run(ledger: Ledger, run_id: str) -> bool:
+    """Does another run go on? One of Airflow has no process between two tasks; of others the lock tells."""
+    return any(
+        run.run_id != run_id and (run.trigger.startswith("airflow") or ledger.is_locked(run.source))
+        for run in ledger.running()
+    )
 
 
 def _said_live(ledger: Ledger, index: VectorIndex, index_name: str) -> int | None:
@@ -117,14 +161,18 @@ def _say_live(
 
 
 def _awaited(job: Job, tools: Tools, generation: int) -> list[str]:
-    """Declared sources, other than this one, with no good run since the generation was begun."""
+    """Declared sources, other than this one, with no good run since the generation was begun.
+
+    Since it ended, that is: the run that has begun the generation is one. What a run under the model of
+    before, that went on meanwhile, has written is outside.
+    """
     begun = {g.number: g.created_at for g in tools.ledger.generations(job.index_name)}[generation]
     return [
         name
         for name in job.declared
         if name != job.source
         and not any(
-            run.status is RunStatus.SUCCESS and run.started_at >= begun
+            run.status is RunStatus.SUCCESS and run.finished_at and run.finished_at >= begun
             for run in tools.ledger.runs(name, limit=5)
         )
     ]

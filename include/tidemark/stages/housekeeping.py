@@ -20,7 +20,7 @@ from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationStatus, RunRecord, RunStatus, Tombstone
 from tidemark.ports import Ledger, Progress, quiet
-from tidemark.stages.generation import current_generation
+from tidemark.stages.generation import current_generation, drop_generations, given_up
 from tidemark.stages.litter import Freed, Leaving, References, sweep_artifacts
 from tidemark.stages.stores import Stores
 from tidemark.stages.takedown_order import unfinished
@@ -275,7 +275,7 @@ class _Broom:
         return count
 
     def drop_dead_generations(self, index_name: str, embed: str) -> int:
-        """Drop collections that are neither live nor being built; how many generations.
+        """Drop collections that are neither live nor being built, or were given up; how many generations.
 
         Under the lock under which they are made: one that the ledger does not know may be about to be.
         """
@@ -287,16 +287,20 @@ class _Broom:
             live = index.live()
             if live is None:
                 return 0  # Whatever happened here, a person should look at it first.
-            stay = {live, current_generation(ledger, index, index_name, embed)}
+            current = current_generation(ledger, index, index_name, embed)
+            empty = given_up(ledger, index, live) if current == live else []
             known = {record.number: record.status for record in ledger.generations(index_name)}
             dead = [
                 number
                 for number in index.generations()
-                if number not in stay
-                and known.get(number, GenerationStatus.RETIRED) is GenerationStatus.RETIRED
+                if number not in (live, current)
+                and (
+                    number in empty
+                    or known.get(number, GenerationStatus.RETIRED) is GenerationStatus.RETIRED
+                )
             ]
-            for number in dead if not self.dry_run else ():
-                index.drop(number)
+            if not self.dry_run:
+                drop_generations(ledger, index, index_name, dead)
         return len(dead)
 
 

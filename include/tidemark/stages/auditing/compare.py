@@ -119,7 +119,7 @@ def _suspicions(
         if not same or scope.of_other_model(record):
             yield key, None
     for number in scope.generations:
-        if number == record.generation:
+        if number == record.generation or scope.leaves(number, record):
             continue
         # No sum tells of a version that is served until the newest is live: it is looked at itself.
         if scope.whole if scope.serves(number, record) else (number, key) in held:

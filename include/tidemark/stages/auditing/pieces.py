@@ -160,6 +160,8 @@ def _is_left(
 ) -> None:
     """Note what there is of a document that the ledger does not have in a generation."""
     if record is not None:
+        if scope.leaves(generation, record):
+            return
         named, owner = _named(record), Of.ELSEWHERE
     elif (grave := scope.ledger.tombstones_by_id([key]).get(key)) is not None:
         if scope.whole and _stands_for_another(scope, generation, grave):

@@ -45,6 +45,18 @@ class Scope:
             and record.generation in self.existing
         )
 
+    def leaves(self, generation: int, record: DocumentRecord) -> bool:
+        """Is it no matter what this generation still has of a document that is in another one?
+
+        It is not while nobody is answered from here: whoever writes the document here again asks what there
+        is of it, and a generation that was given up goes as a whole.
+        """
+        return (
+            generation != self.live
+            and record.generation != generation
+            and record.generation in self.existing
+        )
+
     def of_other_model(self, record: DocumentRecord) -> bool:
         """Was a document embedded by another model than its generation is built under?"""
         if record.generation is None or record.fingerprints is None:

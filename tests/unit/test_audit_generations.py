@@ -1,6 +1,7 @@
 """The audit while one generation is live and another is being built, and of the live name itself."""
 
 from collections import Counter
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -110,6 +111,34 @@ def test_documents_in_a_generation_that_is_gone_are_missing(changing: Audited) -
     assert kinds(changing.audit()) == {"missing_points": 4, "missing_sections": 6}
     assert not changing.audit(repair=True).differs
     assert changing.audit().clean
+
+
+@pytest.mark.parametrize("dimension", [64, 32])
+def test_what_cannot_be_written_again_keeps_the_version_that_is_live(dimension: int) -> None:
+    """An index restored from before the model was changed, and a snapshot that is lost."""
+    audited = Audited().fill()
+    before, old = deepcopy(audited.world.index), of(audited, 1, A_ID)
+    change_model(audited)
+    run(audited, "docs")
+    audited.world.index = before
+    audited.world.embedder = CountingEmbedder(HashEmbedder(dimension))
+    run(audited, "wiki")
+    raw_hash = audited.world.ledger.documents_by_id([A_ID])[A_ID].raw_hash
+    for key in list(audited.world.artifacts.keys("")):
+        if str(raw_hash) in key:
+            audited.world.artifacts.delete(key)
+    report = audited.audit(repair=True)
+    assert of(audited, 1, A_ID) == old
+    assert report.left == {"missing_points": 2, "missing_sections": 3}
+    assert "It is fetched again by the next run" in report.failed[A]
+    # The next run heals it: by then the site has it in another wording.
+    audited.world.source.documents[A] = "The tide rises twice."
+    run(audited, "docs", "wiki", "docs")
+    assert audited.audit().clean
+    assert audited.world.index.generations() == [audited.world.index.live()]
+    assert not {p.point_id for p in of(audited, audited.world.generation, A_ID)} & {
+        p.point_id for p in old
+    }
 
 
 @pytest.mark.parametrize("live", [None, 2])

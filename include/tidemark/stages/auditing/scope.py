@@ -37,13 +37,10 @@ class Scope:
     def serves(self, generation: int, record: DocumentRecord) -> bool:
         """Is it right that this generation has a version of a document whose newest is in another one?
 
-        It is while that other one is being built: searches are still answered from here.
+        It is while that other one is being built: searches are still answered from here. It is as well when
+        that one is gone: until the document is written again, this version is all that there is.
         """
-        return (
-            generation == self.live
-            and record.generation != generation
-            and record.generation in self.existing
-        )
+        return generation == self.live and record.generation not in (None, generation)
 
     def leaves(self, generation: int, record: DocumentRecord) -> bool:
         """Is it no matter what this generation still has of a document that is in another one?

@@ -34,6 +34,7 @@ FAILURE = Failure(
     first_at=NOON,
     last_at=NOON + timedelta(hours=1),
     attempts=2,
+    stranded=True,
 )
 
 

@@ -146,11 +146,26 @@ def test_an_absent_page_goes_after_enough_complete_crawls_and_an_absent_file_at_
 def test_an_outage_never_removes_and_only_moves_what_is_in_another_generation(
     outcome: Outcome, generation: int, quarantined: bool
 ) -> None:
-    known = record(generation=generation, **(QUARANTINED if quarantined else {}))
+    newer = {**QUARANTINED, "failure": replace(failure(), raw_hash="raw2")}
+    known = record(generation=generation, **(newer if quarantined else {}))
     decision = decide(DOCUMENT, Observation(URI, outcome), known, None, TARGET)
     moved = generation != TARGET.generation
     assert decision.action is (Action.UPDATE if moved else Action.KEEP)
     assert decision.snapshot is moved
+
+
+@pytest.mark.parametrize(("raw_hash", "stranded"), [("raw1", False), ("raw2", True)])
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.NOT_MODIFIED, Outcome.FETCHED])
+def test_what_no_run_can_bring_into_another_generation_is_not_tried_again(
+    raw_hash: str, stranded: bool, outcome: Outcome
+) -> None:
+    """The live version itself fails; or a newer one does, and the snapshot of the live one is lost."""
+    found = replace(failure(raw_hash), stranded=stranded)
+    known = record(generation=2, fetched_raw_hash=raw_hash, **{**QUARANTINED, "failure": found})
+    observed = replace(fetched(raw_hash), outcome=outcome)
+    assert decide(DOCUMENT, observed, known, None, TARGET).action is Action.KEEP
+    mended = fetched("raw3")
+    assert decide(DOCUMENT, mended, known, None, TARGET).action is Action.UPDATE
 
 
 def test_a_document_id_depends_on_source_and_uri_alone() -> None:

@@ -20,7 +20,7 @@ from tidemark.domain.model import PointWrite
 from tidemark.domain.profile import Profile
 from tidemark.domain.records import DocumentRecord, Failure
 from tidemark.stages.retry import retry
-from worlds import SOURCE, CountingPartitioner, World, page
+from worlds import SOURCE, CountingEmbedder, CountingPartitioner, World, page
 
 A, B, C = (f"https://example.org/{name}" for name in "abc")
 BROKEN = b"\xff broken"
@@ -399,3 +399,78 @@ def test_a_file_that_stays_too_large_counts_its_attempts() -> None:
     found = failure(world)
     assert found is not None
     assert found.attempts == 3
+
+
+# While a new generation is being built
+
+
+def lose(world: World, uri: str = A) -> dict[str, bytes]:
+    """The snapshot of a document's live version, and what was made of it; gives what was lost."""
+    record = world.ledger.document(document_id(SOURCE, uri))
+    assert record is not None
+    lost = {
+        k: world.artifacts.read(k) for k in world.artifacts.keys("") if str(record.raw_hash) in k
+    }
+    for key in lost:
+        world.artifacts.delete(key)
+    return lost
+
+
+def tried(world: World) -> tuple[list[str], dict[str, int]]:
+    """What a run tried, and what it did to the documents."""
+    summary = world.run()
+    assert summary.status == "success"
+    return list(world.partitioner.calls), summary.documents
+
+
+@pytest.mark.parametrize("how", ["broken", "too large"])
+def test_a_sick_page_whose_last_good_snapshot_is_lost_is_not_tried_in_vain(how: str) -> None:
+    world = filled(World())
+    world.run()
+    if how == "broken":
+        world.documents[A] = BROKEN
+    else:
+        world.source.too_large[A] = "has 200 MB"
+    world.run()
+    before = failure(world)
+    lost = lose(world)
+    world.embedder.inner = HashEmbedder(24)
+    assert tried(world)[1] == {"quarantine": 1, "update": 2}
+    found = failure(world)
+    for _ in range(2):
+        assert tried(world) == ([], {"keep": 3})
+        assert failure(world) == found
+    assert found is not None
+    assert before is not None
+    assert (found.stage, found.message) == (before.stage, before.message)
+    assert "`tidemark retry`" in found.cure
+    assert world.index.live() == 1
+    # Mended, or with its snapshot put back, it goes into the new generation, which then is whole.
+    if how == "broken":
+        for key, content in lost.items():
+            world.artifacts.write(key, content)
+        retry(world.job(), world.tools(), list(world.ledger.quarantined(SOURCE)))
+        assert failure(world) is not None
+    else:
+        world.source.too_large.clear()
+        world.documents[A] = page("A", "Mended.")
+        world.run()
+        assert failure(world) is None
+    assert world.index.generations() == [2]
+    assert world.audit().clean
+
+
+def test_a_live_page_that_the_new_model_refuses_is_tried_once_and_stays_live() -> None:
+    world = filled(World())
+    world.run()
+    world.embedder = CountingEmbedder(HashEmbedder(24))
+    refuse_texts_with(world, "Alpha")
+    assert tried(world)[1] == {"quarantine": 1, "update": 2}
+    found = failure(world)
+    assert tried(world) == ([], {"keep": 3})
+    assert world.embedder.texts == []
+    assert failure(world) == found
+    assert world.index.live() == 1
+    world.documents[A] = page("A", "Shorter.")
+    world.run()
+    assert world.index.generations() == [2]

@@ -57,6 +57,7 @@ def _failure_json(failure: Failure | None) -> Values | None:
         "attempts": failure.attempts,
         "media_type": failure.media_type,
         "charset": failure.charset,
+        "stranded": failure.stranded,
     }
 
 

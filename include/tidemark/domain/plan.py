@@ -42,7 +42,8 @@
 
 (b) update for repair or model, from the stored snapshot of the live version, when that version is not in
     the generation to be written, or a newer write of it was cut short: what cannot be fetched now must not
-    get lost with the old generation.
+    get lost with the old generation. Not when its snapshot is known to be lost, and fetching would not
+    bring it back.
 
 (c) remembered as another address of the document it leads to.
 
@@ -91,6 +92,7 @@ __all__ = [
     "decide_absent",
     "failed_the_same_way",
     "is_shrunk",
+    "is_stuck",
     "oversize_mark",
     "restore_snapshot",
     "suspicion_of",
@@ -285,11 +287,19 @@ def _retyped(record: DocumentRecord, observed: Observation) -> bool:
 def restore_snapshot(
     record: DocumentRecord, target: Target, *, in_flight: bool = False
 ) -> Decision | None:
-    """Bring the live version into the generation to be written, when it is not in it, or not whole."""
+    """Bring the live version into the generation to be written, when it is not in it, or not whole.
+
+    None also for what is stuck, as long as nothing has changed.
+    """
     if record.raw_hash is None or record.fingerprints is None:
         return None
     if record.generation == target.generation and not in_flight:
         return None
+    if is_stuck(record) and record.failure is not None:
+        # Only what there is of a write that was cut short makes it worth another try.
+        again = in_flight or not failed_the_same_way(record, record.raw_hash, target.fingerprints)
+        if record.failure.stranded or not again:
+            return None
     same_model = record.fingerprints.embed == target.fingerprints.embed
     return Decision(
         record.document_id,
@@ -300,6 +310,17 @@ def restore_snapshot(
         "from its stored snapshot",
         snapshot=True,
     )
+
+
+def is_stuck(record: DocumentRecord) -> bool:
+    """Is it the live version itself that fails, or whose snapshot is lost while the newer one fails?
+
+    Then no run can bring it into another generation. One that only has to be fetched again is not.
+    """
+    failure = record.failure
+    if failure is None or record.raw_hash is None or failure.stage == "fetch":
+        return False
+    return failure.stranded or failure.raw_hash == record.raw_hash
 
 
 def _work_reason(

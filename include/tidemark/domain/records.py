@@ -22,6 +22,8 @@ class Failure:
     raw_hash, fingerprint: what was tried, and the fingerprint of the stages up to the one that failed
         (``Fingerprints.up_to``); it is tried again when either changes.
     media_type, charset: of the bytes that were tried; the document's own are of its live version.
+    stranded: the live version cannot be written again either, for its snapshot is lost; no run can bring it
+        into another generation.
     """
 
     stage: str
@@ -34,6 +36,7 @@ class Failure:
     attempts: int = 1
     media_type: str = ""
     charset: str | None = None
+    stranded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,7 @@ def _record(
         # Nothing new was seen of the document: only what is live was written again.
         return replace(
             before,
+            failure=replace(before.failure, stranded=False) if before.failure else None,
             title=prepared.title,
             content_hash=prepared.content_hash,
             fingerprints=target.fingerprints,

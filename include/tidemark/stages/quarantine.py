@@ -5,11 +5,11 @@ from datetime import datetime
 from uuid import UUID
 
 from tidemark.domain.errors import DocumentError
-from tidemark.domain.model import Validators
+from tidemark.domain.model import Outcome, Validators
 from tidemark.domain.plan import Action, Reason, Target, oversize_mark
 from tidemark.domain.records import DocumentRecord, DocumentStatus, Failure, RunDocument
 from tidemark.stages.codec import Planned
-from tidemark.stages.job import Job, Tools
+from tidemark.stages.job import Job, Tools, raw_key
 from tidemark.stages.payloads import read_indexed
 from tidemark.stages.prepare import Meter, Prepared, Version, prepare
 from tidemark.stages.versions import as_indexed
@@ -21,6 +21,14 @@ def quarantine(
     """Record a document's own failure; its last good version, if it has one, stays live."""
     decision, record, now = version.planned.decision, version.record, tools.clock()
     before = record.failure if record else None
+    if version.snapshot and error.stage == "fetch":
+        if _is_too_large(version.planned):
+            return quarantine_unfetched(
+                job, tools, version.planned, target.generation, stranded=True
+            )
+        # What there is to fetch is the newer version that fails: the lost one does not come back so.
+        if record is not None and before is not None and before.stage != "fetch":
+            return _strand(job, tools, record, before)
     failure = Failure(
         stage=error.stage,
         message=error.message,
@@ -62,6 +70,39 @@ def quarantine(
         )
     tools.ledger.update_document(failed, event)
     return event
+
+
+def _is_too_large(planned: Planned) -> bool:
+    return planned.observed is not None and planned.observed.outcome is Outcome.TOO_LARGE
+
+
+def _strand(job: Job, tools: Tools, record: DocumentRecord, failure: Failure) -> RunDocument:
+    """Note that a document that fails has lost the snapshot of its last good version too."""
+    stranded = _stranded(record, failure)
+    event = RunDocument(
+        job.run_id,
+        record.document_id,
+        record.uri,
+        Action.QUARANTINE.value,
+        Reason.FAILED.value,
+        f"{stranded.stage}: {stranded.message} {stranded.cure}",
+        chunks_kept=record.chunks,
+    )
+    tools.ledger.update_document(
+        replace(record, failure=stranded, last_run_id=job.run_id, reason=Reason.FAILED.value), event
+    )
+    return event
+
+
+def _stranded(record: DocumentRecord, failure: Failure) -> Failure:
+    if failure.stranded:
+        return failure
+    cure = (
+        f"{failure.cure} Its last good version cannot be written again, for its snapshot is lost too: if "
+        f"it cannot be mended, put {raw_key(record.raw_hash or '')} back into the artifact store and run "
+        "`tidemark retry`, or give it up with `tidemark takedown`."
+    )
+    return replace(failure, cure=cure.strip(), stranded=True)
 
 
 def _never_indexed(job: Job, version: Version, now: datetime) -> DocumentRecord:
@@ -117,8 +158,11 @@ def last_good(
         good = replace(good, failed=event)
         try:
             outcome = prepare(job, tools, target, good, meter)
-        except DocumentError:
-            return event  # Its snapshot is lost too; a later run tries again.
+        except DocumentError as error:
+            failure = record.failure
+            if error.stage != "fetch" or failure is None or failure.stage == "fetch":
+                return event  # A later run tries again.
+            return _strand(job, tools, record, failure)
         if isinstance(outcome, Prepared):
             return outcome
     elif record is None or record.raw_hash is None:
@@ -140,10 +184,13 @@ def quarantine_unfetched(
     planned: Planned,
     generation: int,
     written: RunDocument | None = None,
+    *,
+    stranded: bool = False,
 ) -> RunDocument:
     """Record a document that is too large to be fetched; its last good version, if any, stays live.
 
-    ``written``: what it took to put that version right, where it had to be written again.
+    ``written``: what it took to put that version right, where it had to be written again. ``stranded``: it
+    could not be, for its snapshot is lost.
     """
     decision, observed, now = planned.decision, planned.observed, tools.clock()
     if observed is None:
@@ -160,6 +207,8 @@ def quarantine_unfetched(
         last_at=now,
         attempts=before.attempts + 1 if before else 1,
     )
+    if record is not None and (stranded or (before is not None and before.stranded)):
+        failure = _stranded(record, failure)
     known = record or replace(
         _blank(job, decision.document_id, decision.uri, now), validators=Validators()
     )

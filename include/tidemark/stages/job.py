@@ -33,6 +33,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def is_later(seen: datetime, than: datetime, clock: Clock) -> bool:
+    """Was something seen after a moment? Not what was seen later than now: then the clock was set back."""
+    return than < seen <= clock()
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One run over one source.
@@ -42,7 +47,8 @@ class Job:
     gone_after: complete crawls without it until a page counts as gone.
     batch_documents, batch_bytes: bounds of one mapped task.
     limit: documents with content to look at, at most; None for all.
-    declared: names of all declared sources; a new generation goes live when each has been indexed.
+    declared: names of all declared sources that have runs; a new generation goes live when each has been
+        indexed. disabled: of those that have none.
     guards: how much may change at once before a person is asked; ``approved`` when one has said yes.
     accept: URIs whose doubtful new version is to be believed; "*" for all.
     grace_days: for how long a removed document can be restored for nothing.
@@ -62,6 +68,7 @@ class Job:
     force: bool = False
     limit: int | None = None
     declared: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
     guards: Guards = Guards()
     approved: bool = False
     accept: frozenset[str] = frozenset()

@@ -22,7 +22,7 @@ from tidemark.domain.records import (
 from tidemark.stages.codec import Planned
 from tidemark.stages.expire import expire
 from tidemark.stages.generation import switch_when_complete
-from tidemark.stages.job import Job, Tools, plan_key
+from tidemark.stages.job import Job, Tools, is_later, plan_key
 from tidemark.stages.keepsakes import put_aside
 from tidemark.stages.payloads import read_indexed
 from tidemark.stages.plan import read_plan
@@ -186,7 +186,7 @@ def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | N
     with tools.ledger.lock_documents([document]):
         record = tools.ledger.document(document)
         run = tools.ledger.run(job.run_id)
-        if record is not None and run is not None and record.last_seen > run.started_at:
+        if record and run and is_later(record.last_seen, run.started_at, tools.clock):
             tools.ledger.record_events([_superseded(job, planned, record)])
             return None
         if record is not None and record.raw_hash and not _stands_elsewhere(job, tools, planned):

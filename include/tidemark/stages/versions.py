@@ -5,7 +5,7 @@ from datetime import datetime
 from tidemark.domain.plan import Decision, Reason, Target
 from tidemark.domain.records import DocumentRecord
 from tidemark.stages.codec import Planned
-from tidemark.stages.job import Job, Tools
+from tidemark.stages.job import Job, Tools, is_later
 from tidemark.stages.prepare import Version
 
 
@@ -99,8 +99,11 @@ def _is_older(
     if record is None:
         stone = tools.ledger.tombstones_by_id([decision.document_id]).get(decision.document_id)
         # What was taken down stays out, however late this run fetched it.
-        return stone is not None and (stone.taken_down or stone.removed_at > fetched_at)
-    return record.raw_hash not in (None, decision.raw_hash) and record.fetched_at > fetched_at
+        return stone is not None and (
+            stone.taken_down or is_later(stone.removed_at, fetched_at, tools.clock)
+        )
+    other = record.raw_hash not in (None, decision.raw_hash)
+    return other and is_later(record.fetched_at, fetched_at, tools.clock)
 
 
 def _first_fetched(record: DocumentRecord | None, raw_hash: str, fetched_at: datetime) -> datetime:

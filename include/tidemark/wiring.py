@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tidemark.adapters.cached_embedder import EmbeddingCache
     from tidemark.stages.auditing.given import AuditTools
     from tidemark.stages.housekeeping import Housekeeping
+    from tidemark.stages.waiting import Waiting
 
 LEDGER_DATABASE = "tidemark"
 
@@ -300,7 +301,26 @@ class Workshop:
             grace_days=declared.grace_days,
             judge=isinstance(declared, WebsiteDeclaration) and declared.judge,
             dry_run=dry_run,
-            declared=tuple(
-                name for name, source in self.declarations.sources.items() if source.enabled
-            ),
+            declared=self.active,
+            disabled=self.idle,
+        )
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Names of the declared sources that have runs."""
+        return tuple(name for name, s in self.declarations.sources.items() if s.enabled)
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Names of those that have none: disabled, or declared wrongly."""
+        disabled = (name for name, s in self.declarations.sources.items() if not s.enabled)
+        return (*disabled, *self.declarations.broken)
+
+    def waiting(self) -> "Waiting | None":
+        """What a new generation waits for until it goes live."""
+        from tidemark.stages.waiting import waiting
+
+        embed = embed_fingerprint(self.embedder, self.lexical)
+        return waiting(
+            self.ledger, self.index, self.settings.index_name, embed, self.active, self.idle
         )

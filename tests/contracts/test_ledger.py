@@ -416,6 +416,8 @@ def test_it_counts_what_is_indexed(ledger: Ledger) -> None:
     assert ledger.totals("nobody") == (0, 0)
     assert ledger.documents_outside(1) == 1
     assert ledger.documents_outside(2) == 3
+    assert ledger.sources_outside(1) == {SOURCE: 1}
+    assert list(ledger.sources_outside(3).items()) == sorted({SOURCE: 3, "other": 1}.items())
     assert ledger.count_quarantined(SOURCE) == 1
     assert ledger.count_quarantined("other") == 0
 

@@ -1,5 +1,6 @@
 """The ledger in this process's memory: for tests and trials, with the promises of the real one."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -221,6 +222,11 @@ class MemoryLedger(MemoryHistory):
     def documents_outside(self, generation: int) -> int:
         indexed = [d for d in self._documents.values() if d.raw_hash is not None]
         return sum(document.generation != generation for document in indexed)
+
+    def sources_outside(self, generation: int) -> dict[str, int]:
+        indexed = [d for d in self._documents.values() if d.raw_hash is not None]
+        counts = Counter(d.source for d in indexed if d.generation != generation)
+        return dict(sorted(counts.items()))
 
     def _keys(self, source: str, generation: int) -> list[UUID]:
         return [d.document_id for d in self.documents(source) if d.generation == generation]

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Engine, Row, Select, Table, any_, func, select
+from sqlalchemy import ColumnElement, Engine, Row, Select, Table, any_, func, select
 from sqlalchemy.engine import URL
 
 from tidemark.adapters import ledger_history_statements as history
@@ -227,10 +227,13 @@ class PostgresLedger(PostgresHistory):
         return int(documents), int(chunks)
 
     def documents_outside(self, generation: int) -> int:
-        query = select(func.count()).where(
-            document.c.raw_hash.is_not(None), document.c.generation.is_distinct_from(generation)
-        )
-        return self._number(query)
+        return self._number(select(func.count()).where(*_outside(generation)))
+
+    def sources_outside(self, generation: int) -> dict[str, int]:
+        name = document.c.source
+        query = select(name, func.count()).where(*_outside(generation)).group_by(name)
+        found = {str(row[0]): int(row[1]) for row in self._database.rows(query)}
+        return dict(sorted(found.items()))
 
     def _count_of(self, table: Table, source: str, generation: int) -> int:
         return self._number(
@@ -241,3 +244,9 @@ class PostgresLedger(PostgresHistory):
 
     def _number(self, query: Select[int]) -> int:
         return int(self._database.rows(query)[0][0])
+
+
+def _outside(generation: int) -> tuple[ColumnElement[bool], ...]:
+    """Documents with an indexed version that belong to another generation."""
+    other = document.c.generation.is_distinct_from(generation)
+    return document.c.raw_hash.is_not(None), other

@@ -133,15 +133,8 @@ def status(found: Mapping[str, Any]) -> RenderableType:
     if index["problem"]:
         notes.append(Text(safe(index["problem"]), style="red"))
     notes += _audit_note(index["last_audit"])
-    if index["waiting_for"]:
-        names = ", ".join(index["waiting_for"])
-        notes.append(
-            Text(
-                f"A new generation is being built and goes live when these are indexed too: {names}. "
-                "Run them: `tidemark index SOURCE`, or --path and --url for what is not declared.",
-                style="yellow",
-            )
-        )
+    if index["waiting"]:
+        notes.append(Text(safe(index["waiting"]["sentence"]), style="yellow"))
     left = [r["source"] for r in found["sources"] if not r["declared"] and r["documents"]]
     if left:
         names = safe(", ".join(left))

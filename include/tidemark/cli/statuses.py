@@ -15,6 +15,7 @@ def read_status(shop: Workshop, source: str | None) -> dict[str, Any]:
         shop.declared(source)
     names = [source] if source else sorted({*shop.declarations.sources, *ledger.sources()})
     live = index.live()
+    waiting = _waiting(shop, live)
     return {
         "index": {
             "name": shop.settings.index_name,
@@ -24,7 +25,8 @@ def read_status(shop: Workshop, source: str | None) -> dict[str, Any]:
                 {"number": g.number, "status": g.status.value, "dimension": g.dimension}
                 for g in ledger.generations(shop.settings.index_name)
             ],
-            "waiting_for": _waiting_for(shop, live),
+            "waiting_for": [found["source"] for found in waiting["sources"]] if waiting else [],
+            "waiting": waiting,
             "last_audit": _last_audit(shop),
         },
         "sources": [_source(shop, name) for name in names],
@@ -59,13 +61,12 @@ def _last_audit(shop: Workshop) -> dict[str, Any] | None:
     }
 
 
-def _waiting_for(shop: Workshop, live: int | None) -> list[str]:
-    """Sources whose documents a generation that is being built still misses, so it cannot go live."""
-    ledger, name = shop.ledger, shop.settings.index_name
-    building = any(g.status is GenerationStatus.BUILDING for g in ledger.generations(name))
-    if live is None or not building:
-        return []
-    return [source for source in ledger.sources() if ledger.count_chunks(source, live)]
+def _waiting(shop: Workshop, live: int | None) -> dict[str, Any] | None:
+    """What keeps a generation from going live, None when nothing does."""
+    records = shop.ledger.generations(shop.settings.index_name)
+    building = any(record.status is GenerationStatus.BUILDING for record in records)
+    found = shop.waiting() if building and live is not None else None
+    return dict(found.as_dict()) if found else None
 
 
 def _source(shop: Workshop, name: str) -> dict[str, Any]:

@@ -47,6 +47,7 @@ class RunSummary:
     quarantined: documents in quarantine when the run ended, ``too_many`` what is said of them when they are
         too many.
     held: it was planned and not applied, because a person must approve it first.
+    waiting: what a new generation waits for until it goes live, and the cure; "" when there is none.
     """
 
     source: str
@@ -67,6 +68,7 @@ class RunSummary:
     reconciled: int = 0
     quarantined: int = 0
     too_many: str = ""
+    waiting: str = ""
 
     @property
     def changed(self) -> bool:
@@ -95,6 +97,7 @@ class RunSummary:
             "reconciled": self.reconciled,
             "quarantined": self.quarantined,
             "too_many": self.too_many,
+            "waiting": self.waiting,
         }
 
     def sentence(self) -> str:
@@ -107,8 +110,9 @@ class RunSummary:
             )
         waiting = ""
         if self.quarantined and not self.too_many and not self.held and not self.dry_run:
-            waiting = f" Warning: {self.quarantined} in quarantine (`tidemark quarantine`)."
-        return f"{self._done()}{healed}{self.too_many and ' ' + self.too_many}{waiting}"
+            waiting = f"Warning: {self.quarantined} in quarantine (`tidemark quarantine`)."
+        more = "".join(f" {told}" for told in (self.too_many, waiting, self.waiting) if told)
+        return f"{self._done()}{healed}{more}"
 
     def _done(self) -> str:
         if self.held:

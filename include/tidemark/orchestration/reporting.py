@@ -13,7 +13,14 @@ from tidemark.orchestration.notes import note_run
 from tidemark.stages.crawl import CrawlSummary
 from tidemark.stages.plan import PlanSummary
 from tidemark.stages.process import BatchSummary
-from tidemark.stages.report import finish, held, planned_only, summarise, with_quarantine
+from tidemark.stages.report import (
+    finish,
+    held,
+    planned_only,
+    summarise,
+    with_quarantine,
+    with_waiting,
+)
 from tidemark.stages.site import remember_state
 from tidemark.stages.sweep import SweepSummary
 
@@ -48,7 +55,7 @@ def report_run(source: str, context: Mapping[str, Any]) -> RunSummary:
                 SweepSummary(**swept) if swept else SweepSummary(),
                 None,
             )
-            summary = with_quarantine(job, tools.ledger, summary)
+            summary = with_waiting(job, tools, with_quarantine(job, tools.ledger, summary))
     if not failed and not run.dry_run and run.interval is None and crawled is not None:
         remember_state(job, tools, crawled["state"])
     if failed and not summary.held:

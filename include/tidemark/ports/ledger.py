@@ -274,6 +274,9 @@ class Ledger(Protocol):
     def documents_outside(self, generation: int) -> int:
         """How many documents with an indexed version belong to another generation."""
 
+    def sources_outside(self, generation: int) -> dict[str, int]:
+        """The same by source, those that have any, ordered by name."""
+
     def save_audit(self, record: AuditRecord) -> None: ...
 
     def audits(self, source: str | None = None, limit: int = 20) -> list[AuditRecord]:

@@ -5,8 +5,9 @@ new one beside the live one; searches stay with the old until every source is in
 up, because the model was set back, is dropped when the last document has left it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationRecord, GenerationStatus, RunStatus
@@ -80,7 +81,10 @@ def switch_when_complete(job: Job, tools: Tools, generation: int) -> bool:
     if index.live() == generation:
         _drop_given_up(job, tools, generation)
         return False
-    if ledger.documents_outside(generation) or _awaited(job, tools, generation):
+    others = [name for name in job.declared if name != job.source]
+    if ledger.documents_outside(generation) or awaited(
+        ledger, job.index_name, generation, others, tools.clock()
+    ):
         return False
     index.switch(generation)
     for number in index.generations():
@@ -88,6 +92,29 @@ def switch_when_complete(job: Job, tools: Tools, generation: int) -> bool:
             index.drop(number)
     _say_live(ledger, ledger.generations(job.index_name), generation, [generation])
     return True
+
+
+def awaited(
+    ledger: Ledger, index_name: str, generation: int, names: Iterable[str], now: datetime
+) -> list[str]:
+    """Those of some sources that no good run has looked at since the generation was begun.
+
+    Since it ended, that is: the run that has begun the generation is one. What a run under the model of
+    before, that went on meanwhile, has written is outside. Nothing can be told by a generation that was begun
+    later than now, because the clock has been set back.
+    """
+    records = ledger.generations(index_name)
+    begun = next((r.created_at for r in records if r.number == generation), None)
+    if begun is None or begun > now:
+        return []
+    return [
+        name
+        for name in names
+        if not any(
+            run.status is RunStatus.SUCCESS and run.finished_at and run.finished_at >= begun
+            for run in ledger.runs(name, limit=5)
+        )
+    ]
 
 
 def given_up(ledger: Ledger, index: VectorIndex, live: int, run_id: str = "") -> list[int]:
@@ -158,24 +185,6 @@ def _say_live(
             status = GenerationStatus.RETIRED
         if record.status is not status:
             ledger.save_generation(replace(record, status=status))
-
-
-def _awaited(job: Job, tools: Tools, generation: int) -> list[str]:
-    """Declared sources, other than this one, with no good run since the generation was begun.
-
-    Since it ended, that is: the run that has begun the generation is one. What a run under the model of
-    before, that went on meanwhile, has written is outside.
-    """
-    begun = {g.number: g.created_at for g in tools.ledger.generations(job.index_name)}[generation]
-    return [
-        name
-        for name in job.declared
-        if name != job.source
-        and not any(
-            run.status is RunStatus.SUCCESS and run.finished_at and run.finished_at >= begun
-            for run in tools.ledger.runs(name, limit=5)
-        )
-    ]
 
 
 def _next(ledger: Ledger, index: VectorIndex, index_name: str) -> int:

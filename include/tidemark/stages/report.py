@@ -13,10 +13,11 @@ from tidemark.domain.summary import ChunkCounts, RunSummary, add_seconds
 from tidemark.ports import Ledger
 from tidemark.stages.audit import AuditFindings, audit, counts_agree, undecided
 from tidemark.stages.crawl import CrawlSummary
-from tidemark.stages.job import Job, Tools
+from tidemark.stages.job import Job, Tools, embed_fingerprint
 from tidemark.stages.plan import PlanSummary
 from tidemark.stages.process import BatchSummary
 from tidemark.stages.sweep import COUNTED_ONLY, SweepSummary
+from tidemark.stages.waiting import waiting
 
 ATTENTION = 20
 """Documents named in a summary; the ledger has them all."""
@@ -119,6 +120,22 @@ def with_quarantine(job: Job, ledger: Ledger, summary: RunSummary) -> RunSummary
     too_many = too_many_quarantined(count, documents, job.guards)
     status = RunStatus.FAILED.value if too_many else summary.status
     return replace(summary, quarantined=count, too_many=too_many, status=status)
+
+
+def with_waiting(job: Job, tools: Tools, summary: RunSummary) -> RunSummary:
+    """Add what a new generation waits for, while there is one."""
+    embed = embed_fingerprint(tools.embedder, tools.lexical)
+    found = waiting(
+        tools.ledger,
+        tools.index,
+        job.index_name,
+        embed,
+        job.declared,
+        job.disabled,
+        tools.clock,
+        job.source,
+    )
+    return replace(summary, waiting=found.sentence()) if found else summary
 
 
 def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:

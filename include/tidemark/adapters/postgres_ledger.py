@@ -232,8 +232,8 @@ class PostgresLedger(PostgresHistory):
     def sources_outside(self, generation: int) -> dict[str, int]:
         name = document.c.source
         query = select(name, func.count()).where(*_outside(generation)).group_by(name)
-        found = {str(row[0]): int(row[1]) for row in self._database.rows(query)}
-        return dict(sorted(found.items()))
+        counts = dict(map(tuple, self._database.rows(query)))
+        return {str(source): int(counts[source]) for source in sorted(counts)}
 
     def _count_of(self, table: Table, source: str, generation: int) -> int:
         return self._number(

@@ -190,7 +190,11 @@ class Workshop:
         from tidemark.adapters.unstructured_options import UnstructuredOptions
 
         return SandboxedPartitioner(
-            UnstructuredOptions(pdf_strategy=self.settings.pdf_strategy),
+            UnstructuredOptions(
+                # What may be fetched may be read; lower than by default, it is not fetched.
+                max_bytes=max(UnstructuredOptions().max_bytes, self.settings.max_document_bytes),
+                pdf_strategy=self.settings.pdf_strategy,
+            ),
             SandboxLimits(
                 memory_bytes=int(self.settings.parser_megabytes * 1024 * 1024),
                 seconds=self.settings.parser_seconds,

@@ -230,7 +230,7 @@ def _check_depth(root: etree._Element, name: str, limit: int) -> None:
         raise DocumentError(
             "partition",
             f"{name} nests HTML elements {deepest} deep; the limit is {limit}.",
-            "Simplify the page or raise the partitioner's max_html_depth.",
+            "Exclude it from the source, or simplify it: this limit is no setting.",
         )
 
 

@@ -110,7 +110,7 @@ def _lines(document: PDFDocument, name: str, max_pages: int) -> Iterator[Line]:
             raise DocumentError(
                 "partition",
                 f"{name} has more than {max_pages} pages.",
-                "Split it, or raise max_pages.",
+                "Exclude it from the source, or split it: this limit is no setting.",
             )
         interpreter.process_page(page)
         layout = device.get_result()

@@ -128,7 +128,7 @@ class SandboxedPartitioner:
             raise DocumentError(
                 "partition",
                 f"{raw.uri} took longer than {seconds:g} seconds to read.",
-                f"{_EXCLUDE}; the sandbox's seconds are the limit.",
+                f"{_EXCLUDE}; or raise TIDEMARK_PARSER_SECONDS and run `tidemark retry`.",
             ) from error
         except OutOfMemory as error:
             raise self._too_large(raw.uri) from error
@@ -136,7 +136,7 @@ class SandboxedPartitioner:
             raise DocumentError(
                 "partition",
                 f"{raw.uri} turns into more than {limits.output_bytes:,} bytes of text.",
-                f"{_EXCLUDE}; the sandbox's output_bytes are the limit.",
+                f"{_EXCLUDE}: this limit is no setting.",
             ) from error
         except WorkerDied as error:
             raise self._crashed(raw.uri, error) from error
@@ -153,7 +153,7 @@ class SandboxedPartitioner:
         return DocumentError(
             "partition",
             f"{name} ran out of memory when it was read; the limit is {limit / 2**20:,.0f} MiB.",
-            f"{_EXCLUDE}; the sandbox's memory_bytes are the limit.",
+            f"{_EXCLUDE}; or raise TIDEMARK_PARSER_MEGABYTES and run `tidemark retry`.",
         )
 
     def _crashed(self, name: str, died: WorkerDied) -> DocumentError:
@@ -164,7 +164,7 @@ class SandboxedPartitioner:
                 "partition",
                 f"{name} was being read when the system killed its parser (SIGKILL), "
                 "as it does when memory runs out.",
-                f"{_EXCLUDE}; or give the machine more memory.",
+                f"{_EXCLUDE}; or give the machine more memory and run `tidemark retry`.",
             )
         signals = {s.value for s in signal.Signals}
         told = (

@@ -83,7 +83,7 @@ def unpacks_too_far(name: str, packed: int, expanded: str) -> DocumentError:
     return DocumentError(
         "partition",
         f"{name} would unpack from {packed:,} to {expanded} bytes, over the limit.",
-        "Exclude it, or raise the partitioner's max_expanded_bytes or max_ratio.",
+        "Exclude it from the source, or split it: this limit is no setting.",
     )
 
 

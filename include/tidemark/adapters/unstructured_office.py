@@ -34,7 +34,7 @@ def too_many_cells(name: str, limit: int) -> DocumentError:
     return DocumentError(
         "partition",
         f"{name} has more than {limit:,} cells in its tables.",
-        "Split it, or exclude it; the partitioner's max_cells is the limit.",
+        "Exclude it from the source, or split it: this limit is no setting.",
     )
 
 

@@ -79,7 +79,7 @@ class UnstructuredPartitioner:
             raise DocumentError(
                 "partition",
                 f"{raw.uri} has {len(raw.content):,} bytes; the limit is {options.max_bytes:,}.",
-                "Split it, or raise the partitioner's max_bytes.",
+                "Exclude it from the source, or split it; or raise TIDEMARK_MAX_DOCUMENT_MEGABYTES.",
             )
         found = recognise(raw, options.max_expanded_bytes, options.max_ratio)
         try:

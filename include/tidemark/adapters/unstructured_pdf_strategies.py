@@ -77,7 +77,7 @@ def _pages(content: bytes, name: str, max_pages: int) -> Iterator[tuple[int, Any
             raise DocumentError(
                 "partition",
                 f"{name} has more than {max_pages} pages.",
-                "Split it, or raise max_pages.",
+                "Exclude it from the source, or split it: this limit is no setting.",
             )
         for index in range(len(document)):
             page = document[index]
@@ -100,7 +100,9 @@ def _by_layout(content: bytes, name: str, max_pages: int) -> PartitionedDocument
     elements = tuple(_elements(parts))
     if elements and (elements[-1].page_number or 0) > max_pages:
         raise DocumentError(
-            "partition", f"{name} has more than {max_pages} pages.", "Split it, or raise max_pages."
+            "partition",
+            f"{name} has more than {max_pages} pages.",
+            "Exclude it from the source, or split it: this limit is no setting.",
         )
     title = next((e.text for e in elements if e.kind is ElementKind.TITLE), "")
     return PartitionedDocument(title, elements)

@@ -464,3 +464,18 @@ def test_a_tombstone_remembers_the_hashes_that_it_keeps_out(ledger: Ledger) -> N
     plain = replace(grave, kept_out=(), texts=())
     ledger.remove_document(plain, event(record))
     assert ledger.find_tombstones(record.uri) == [plain]
+
+
+def test_what_was_taken_down_everywhere_is_kept_out_of_every_source(ledger: Ledger) -> None:
+    here, there = document(), document(OTHER, "other")
+    stones = [
+        tombstone(here, reason=TAKEN_DOWN, everywhere=True),
+        tombstone(there, source="other", reason=TAKEN_DOWN),
+    ]
+    for record, stone in zip((here, there), stones, strict=True):
+        ledger.remove_document(stone, event(record))
+    assert ledger.taken_down(SOURCE) == stones[:1]
+    assert sorted(ledger.taken_down("other"), key=lambda s: s.uri) == sorted(
+        stones, key=lambda s: s.uri
+    )
+    assert ledger.taken_down("unknown") == stones[:1]

@@ -172,3 +172,14 @@ def test_housekeeping_of_a_year_later_says_what_went(
     assert "run files" in result.stdout
     assert "5 bytes were freed" in result.stdout
     assert not world.artifacts.exists("runs/unknown/plan.jsonl")
+
+
+def test_without_a_source_it_is_kept_out_of_every_one(world: World) -> None:
+    result = call("takedown", A)
+    assert "kept out of every source: https://example.org/a" in result.stdout
+    assert [stone.everywhere for stone in world.ledger.taken_down("another")] == [True]
+    result = call("takedown", B, "--source", SOURCE)
+    assert f"kept out of the source {SOURCE}: https://example.org/b" in result.stdout
+    assert [stone.uri for stone in world.ledger.taken_down("another")] == [A]
+    assert call("takedown", A, "--undo").exit_code == 0
+    assert world.ledger.taken_down("another") == []

@@ -212,6 +212,7 @@ tombstone = Table(
     required("expired", Boolean, server_default=text("false")),
     required("kept_out", JSONB, server_default=text("'[]'::jsonb")),
     required("texts", JSONB, server_default=text("'[]'::jsonb")),
+    required("everywhere", Boolean, server_default=text("false")),
     Index("tombstone_restorable_idx", "source", "removed_at", postgresql_where=RESTORABLE),
     Index("tombstone_kept_out_idx", "source", postgresql_where=KEPT_OUT),
     Index("tombstone_forgettable_idx", "removed_at", postgresql_where=FORGETTABLE),

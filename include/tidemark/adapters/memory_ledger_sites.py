@@ -68,7 +68,8 @@ class MemorySites:
                 self._tombstones[key] = replace(self._tombstones[key], expired=True)
 
     def taken_down(self, source: str) -> list[Tombstone]:
-        return [t for t in self._tombstones.values() if t.source == source and t.taken_down]
+        found = (t for t in self._tombstones.values() if t.taken_down)
+        return [t for t in found if t.everywhere or t.source == source]
 
     def lift(self, document_id: UUID) -> None:
         self._tombstones.pop(document_id, None)

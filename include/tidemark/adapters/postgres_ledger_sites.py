@@ -12,6 +12,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
+    or_,
     select,
     union_all,
     update,
@@ -92,7 +93,8 @@ class PostgresSites:
             sql.remove(connection, sql.EXPIRE, document_ids)
 
     def taken_down(self, source: str) -> list[Tombstone]:
-        query = select(tables.tombstone).where(tables.tombstone.c.source == source, KEPT_OUT)
+        grave = tables.tombstone
+        query = select(grave).where(or_(grave.c.source == source, grave.c.everywhere), KEPT_OUT)
         return [rows.tombstone_record(row) for row in self._database.rows(query)]
 
     def lift(self, document_id: UUID) -> None:

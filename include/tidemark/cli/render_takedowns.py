@@ -50,7 +50,8 @@ def _takedown(done: TakenDown) -> RenderableType:
         table,
     ]
     parts += [Text(safe(f"  stays: {kept}"), style="yellow") for kept in done.kept]
-    parts.append(Text(safe(f"  kept out: {', '.join(done.addresses)}")))
+    where = "every source" if done.everywhere else f"the source {done.found.source}"
+    parts.append(Text(safe(f"  kept out of {where}: {', '.join(done.addresses)}")))
     parts.append(
         Text("  the next crawl may index it again after: tidemark takedown URI --undo", style="dim")
     )

@@ -14,14 +14,18 @@ from tidemark.wiring import Workshop
 def run_takedown(shop: Workshop, uri: str, source: str | None) -> list[TakenDown]:
     """Remove what a URI means from every source that has it, or from one; what was done, [] for nothing.
 
-    With a source, a URI that nothing is known of is kept out ahead of time. Raises ``ConfigurationError``
-    for a source that no one knows.
+    Without a source it is kept out of every one, also of those that are declared later. With a source, a URI
+    that nothing is known of is kept out ahead of time. Raises ``ConfigurationError`` for a source that no one
+    knows.
     """
     found = found_documents(shop, uri, source)
     if source is not None and not found:
         spelled = spellings(uri)[0]
         found = [Found(source, spelled, document_id(source, spelled))]
-    return [take_down(shop.stores, shop.embedding_cache, one) for one in found]
+    return [
+        take_down(shop.stores, shop.embedding_cache, one, everywhere=source is None)
+        for one in found
+    ]
 
 
 def undo_takedown(shop: Workshop, uri: str, source: str | None) -> list[dict[str, Any]]:
@@ -43,7 +47,14 @@ def undo_takedown(shop: Workshop, uri: str, source: str | None) -> list[dict[str
 def _name_keeper(shop: Workshop, uri: str, source: str | None) -> None:
     for name in [source] if source is not None else _names(shop):
         for spelled in spellings(uri):
-            if stone := keeper(shop.ledger, name, spelled):
+            stone = keeper(shop.ledger, name, spelled)
+            if stone is not None and stone.uri == spelled:
+                raise PermanentError(
+                    f"{spelled} was not taken down from {name} alone; it is kept out of every source "
+                    f"since it was taken down from {stone.source} on {stone.removed_at:%Y-%m-%d}.",
+                    f"To let it in everywhere: tidemark takedown {stone.uri} --undo",
+                )
+            if stone is not None:
                 raise PermanentError(
                     f"{spelled} was not taken down itself; it is kept out because it is, or leads to, "
                     f"{stone.uri} (source {name}), which was taken down on {stone.removed_at:%Y-%m-%d}.",

@@ -72,6 +72,9 @@ ELSEWHERE = frozenset({Reason.MOVED, Reason.ALIAS, Reason.DUPLICATE})
 """Reasons for which an address has no document of its own."""
 
 
+DUPLICATE_FROM = 200
+"""Characters. Shorter pages may be equal by chance: two stubs are two pages."""
+
 WORK = frozenset({Action.ADD, Action.UPDATE, Action.RESTORE})
 
 

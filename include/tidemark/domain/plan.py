@@ -27,7 +27,9 @@
     gone           no row                                          skip      gone (a)
     excluded       a row                                           remove    excluded
     excluded       no row                                          skip      excluded (a)
+    excluded       its address was taken down, a row               remove    taken_down
     excluded       no row; it is another one that was taken down   skip      taken_down (a)
+    excluded       a row; its newer version was taken down         keep      taken_down (b)
     too large      not so the last time                            quarantine  failed (b)
     too large      as the last time                                keep      quarantined (b)
     anything       taken down by order                             skip      taken_down (a)
@@ -118,7 +120,8 @@ def decide(
     if tombstone is not None and tombstone.taken_down:
         return replace(decision, action=without, reason=Reason.TAKEN_DOWN)
     if observed.outcome in _REMOVALS:
-        return replace(decision, action=without, reason=_removal(observed, record))
+        gone = replace(decision, action=without, reason=_REMOVALS[observed.outcome])
+        return _kept_out(gone, observed, record, target, in_flight) if observed.target else gone
     if observed.outcome in _LEADING and around.target_here:
         reason = _LEADING[observed.outcome]
         return replace(decision, action=without, reason=reason, target=observed.target)
@@ -139,6 +142,23 @@ def decide(
     if record is None:
         return _new(replace(decision, action=without), observed, tombstone, around)
     return _known(decision, observed, record, target, in_flight=in_flight)
+
+
+def _kept_out(
+    decision: Decision,
+    observed: Observation,
+    record: DocumentRecord | None,
+    target: Target,
+    in_flight: bool,
+) -> Decision:
+    """What was taken down, at its own address, as a new document or as a newer version of another."""
+    if record is not None and record.raw_hash is None and observed.target != observed.uri:
+        return decision  # Not by order: its tombstone would keep the address itself out.
+    kept_out = replace(decision, reason=Reason.TAKEN_DOWN)
+    if record is None or observed.target == observed.uri:
+        return kept_out
+    restored = restore_snapshot(record, target, in_flight=in_flight)
+    return restored or replace(kept_out, action=Action.KEEP)
 
 
 def _new(
@@ -271,12 +291,6 @@ def _shrinkage(
 _LEADING = {Outcome.MOVED: Reason.MOVED, Outcome.ALIAS: Reason.ALIAS}
 _WITH_BYTES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
 _REMOVALS = {Outcome.GONE: Reason.GONE, Outcome.EXCLUDED: Reason.EXCLUDED}
-
-
-def _removal(observed: Observation, record: DocumentRecord | None) -> Reason:
-    copied = observed.outcome is Outcome.EXCLUDED and observed.target
-    # Never of a row: its tombstone would keep the address itself out.
-    return Reason.TAKEN_DOWN if copied and record is None else _REMOVALS[observed.outcome]
 
 
 def _retyped(record: DocumentRecord, observed: Observation) -> bool:

@@ -232,6 +232,7 @@ class Tombstone:
 
     kept_out, texts: of one that was taken down, the hashes of all bytes and of all main texts that were its
         own; nothing of what they said.
+    everywhere: it was taken down from every source, those that are not known yet included.
     """
 
     document_id: UUID
@@ -245,6 +246,7 @@ class Tombstone:
     expired: bool = False
     kept_out: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    everywhere: bool = False
 
     @property
     def taken_down(self) -> bool:

@@ -19,6 +19,7 @@ from tidemark.stages.report import (
     planned_only,
     summarise,
     with_quarantine,
+    with_takedowns,
     with_waiting,
 )
 from tidemark.stages.site import remember_state
@@ -55,7 +56,9 @@ def report_run(source: str, context: Mapping[str, Any]) -> RunSummary:
                 SweepSummary(**swept) if swept else SweepSummary(),
                 None,
             )
-            summary = with_waiting(job, tools, with_quarantine(job, tools.ledger, summary))
+            summary = with_quarantine(job, tools.ledger, summary)
+            summary = with_takedowns(job, tools.artifacts, summary)
+            summary = with_waiting(job, tools, summary)
     if not failed and not run.dry_run and run.interval is None and crawled is not None:
         remember_state(job, tools, crawled["state"])
     if failed and not summary.held:

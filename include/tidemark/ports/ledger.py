@@ -84,7 +84,10 @@ class Ledger(Protocol):
         """Mark tombstones as expired: what they could be restored from is being deleted."""
 
     def taken_down(self, source: str) -> list[Tombstone]:
-        """The tombstones that keep documents out of a source, in no order."""
+        """The tombstones that keep documents out of a source, in no order.
+
+        Its own, and those of any source that keep out everywhere.
+        """
 
     def lift(self, document_id: UUID) -> None:
         """Forget a tombstone, so that the document may be indexed again; missing is fine."""

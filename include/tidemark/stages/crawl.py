@@ -48,7 +48,7 @@ def crawl(job: Job, tools: Tools) -> CrawlSummary:
         LedgerKnown(tools, job) as known,
         tools.artifacts.writer(listing_key(job.run_id)) as listing,
     ):
-        kept_out = KeptOut.of(tools.ledger, job.source, known.has_document)
+        kept_out = KeptOut.of(tools.ledger, tools.artifacts, job.source, known.live)
         for value in tools.source.crawl(known, job.limit):
             if isinstance(value, CrawlEnd):
                 end = value
@@ -143,6 +143,14 @@ _INSERT = "INSERT OR IGNORE INTO known VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _Row = tuple[str, str, str | None, str, int, str | None, str | None, int | None]
 
 
+@dataclass(frozen=True, slots=True)
+class LiveHashes:
+    """What a live version is told by."""
+
+    raw_hash: str
+    text_hash: str | None
+
+
 class LedgerKnown:
     """What the ledger and the artifact store know of a source's last crawl (a ``Known``).
 
@@ -203,10 +211,10 @@ class LedgerKnown:
         except KeyError:
             return None
 
-    def has_document(self, uri: str) -> bool:
-        """Is a version of the document at this URI live?"""
-        row = self._row("document, indexed_raw_hash", uri)
-        return row is not None and bool(row[0]) and row[1] is not None
+    def live(self, uri: str) -> LiveHashes | None:
+        """The version of the document at this URI that is live."""
+        row = self._row("document, indexed_raw_hash, text_hash", uri)
+        return LiveHashes(row[1], row[2]) if row and row[0] and row[1] is not None else None
 
     def state(self) -> str:
         return "" if self._fresh else self._tools.ledger.source_state(self._source).state

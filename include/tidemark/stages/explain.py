@@ -8,7 +8,7 @@ from uuid import UUID
 
 from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
-from tidemark.domain.plan import Action
+from tidemark.domain.plan import Action, Reason
 from tidemark.domain.records import (
     Alias,
     AliasKind,
@@ -55,7 +55,8 @@ class Explanation:
     def _doubt(self) -> str:
         suspect = self.document.suspect if self.document else None
         if suspect is None:
-            return ""
+            last = self._last_kept_out()
+            return f" Its newer version is kept out: it {last}." if self.document and last else ""
         runs = "1 run" if suspect.runs == 1 else f"{suspect.runs} runs"
         return (
             f" Its newer version is not believed ({suspect.reason}: {suspect.detail}), since "
@@ -65,9 +66,18 @@ class Explanation:
 
     def _state(self) -> str:
         if self.document is None:
+            last = self._last_kept_out()
+            if self.tombstone is None and last:
+                return f"It is kept out: it {last}."
             if self.tombstone is None:
                 return "It was seen and not indexed; the events below say why."
             stone = self.tombstone
+            if stone.taken_down:
+                where = "every source" if stone.everywhere else "this source"
+                return (
+                    f"It was taken down on {stone.removed_at:%Y-%m-%d %H:%M} UTC and is kept out of {where}, "
+                    "until `tidemark takedown URI --undo`."
+                )
             return f"It was removed on {stone.removed_at:%Y-%m-%d %H:%M} UTC ({stone.reason})."
         record = self.document
         if record.failure is not None:
@@ -87,6 +97,11 @@ class Explanation:
             f"It is indexed with {record.chunks} chunks in {record.sections} sections; last written "
             f"{indexed} ({record.reason}), last seen {record.last_seen:%Y-%m-%d %H:%M} UTC.{missing}"
         )
+
+    def _last_kept_out(self) -> str:
+        """Why the last run kept it, or its newer version, out by order, "" when it did not."""
+        last = next(iter(self.events), None)
+        return last.detail if last is not None and last.reason == Reason.TAKEN_DOWN.value else ""
 
     def _began(self, event: RunDocument) -> str | None:
         began = self.began.get(event.run_id)

@@ -181,6 +181,9 @@ def _decisions(
     for record in tools.ledger.documents(job.source):
         if not survey.is_listed(record.document_id):
             begun = in_flight.pop(record.document_id, None) is not None
+            if record.uri in survey.kept_out.by_uri:
+                yield Planned(_taken_down(record, survey), None), record
+                continue
             decision = decide_absent(
                 record,
                 complete=end.complete,
@@ -198,6 +201,12 @@ def _decisions(
             taken_down = document in graves and graves[document].taken_down
             reason = Reason.TAKEN_DOWN if taken_down else Reason.GONE
             yield Planned(Decision(document, uri, Action.REMOVE, reason), None), None
+
+
+def _taken_down(record: DocumentRecord, survey: Survey) -> Decision:
+    """Removed by order, while a run was writing it, or by an order that was cut short."""
+    detail = survey.kept_out.told(record.uri)
+    return Decision(record.document_id, record.uri, Action.REMOVE, Reason.TAKEN_DOWN, detail=detail)
 
 
 def _page(
@@ -228,6 +237,8 @@ def _sort(planned: Planned, record: DocumentRecord | None, survey: Survey) -> So
     if record is None or record.raw_hash is None:
         return None
     if decision.action is Action.REMOVE:
+        if decision.reason is Reason.TAKEN_DOWN:
+            return None
         if decision.reason not in ELSEWHERE:
             return Sort.GONE
         # Counted at the end: one document that moves is a move, a dozen that move to one place are gone.

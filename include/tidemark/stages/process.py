@@ -28,6 +28,7 @@ from tidemark.stages.job import Job, Tools
 from tidemark.stages.plan import read_plan
 from tidemark.stages.prepare import Meter, Prepared, SameContent, prepare
 from tidemark.stages.quarantine import last_good, quarantine, quarantine_unfetched
+from tidemark.stages.takedown_late import held_back
 from tidemark.stages.vectors import vectors_for
 from tidemark.stages.versions import is_done, version_of
 
@@ -96,7 +97,12 @@ def _window(
 ) -> list[RunDocument]:
     events: list[RunDocument] = []
     prepared: list[Prepared] = []
+    taken = held_back(job, tools, {p.decision.document_id: p.decision.uri for p in window})
+    tools.ledger.record_events([*taken.values()])
     for planned in window:
+        if (held := taken.get(planned.decision.document_id)) is not None:
+            events.append(held)
+            continue
         outcome = _one(job, tools, target, planned, meter, begun)
         if isinstance(outcome, Prepared):
             prepared.append(outcome)

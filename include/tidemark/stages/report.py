@@ -10,13 +10,14 @@ from tidemark.domain.guards import too_many_quarantined
 from tidemark.domain.plan import SUSPECTED, Action, Reason
 from tidemark.domain.records import RunRecord, RunStatus
 from tidemark.domain.summary import ChunkCounts, RunSummary, add_seconds
-from tidemark.ports import Ledger
+from tidemark.ports import ArtifactStore, Ledger
 from tidemark.stages.audit import AuditFindings, audit, counts_agree, undecided
 from tidemark.stages.crawl import CrawlSummary
 from tidemark.stages.job import Job, Tools, embed_fingerprint
 from tidemark.stages.plan import PlanSummary
 from tidemark.stages.process import BatchSummary
 from tidemark.stages.sweep import COUNTED_ONLY, SweepSummary
+from tidemark.stages.takedown_late import cut_short
 from tidemark.stages.waiting import waiting
 
 ATTENTION = 20
@@ -28,6 +29,8 @@ _NEEDS_ATTENTION = {
     (Action.SKIP, Reason.UNREACHABLE),
     (Action.QUARANTINE, Reason.FAILED),
     (Action.MISS, Reason.MISSING),
+    (Action.KEEP, Reason.TAKEN_DOWN),
+    (Action.REMOVE, Reason.TAKEN_DOWN),
     *((action, reason) for action in (Action.KEEP, Action.SKIP) for reason in SUSPECTED),
 }
 _DEAD_LINK = (Action.SKIP, Reason.GONE)
@@ -138,6 +141,11 @@ def with_waiting(job: Job, tools: Tools, summary: RunSummary) -> RunSummary:
     return replace(summary, waiting=found.sentence()) if found else summary
 
 
+def with_takedowns(job: Job, artifacts: ArtifactStore, summary: RunSummary) -> RunSummary:
+    """Name the takedowns that were begun and not finished, before anything else."""
+    return replace(summary, attention=(*cut_short(artifacts, job.source), *summary.attention))
+
+
 def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
     """What happened to each document: the run's events, and the plan for those left unchanged."""
     documents: Counter[str] = Counter()
@@ -159,7 +167,7 @@ def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
             dead_links += 1
             if len(dead) < DEAD_LINKS:
                 dead.append(told)
-        elif Reason(event.reason) is Reason.TAKEN_DOWN:
+        elif pair == (Action.SKIP, Reason.TAKEN_DOWN):
             if len(kept_out) < KEPT_OUT:
                 kept_out.append(told)
         elif pair in _NEEDS_ATTENTION and len(attention) < ATTENTION:

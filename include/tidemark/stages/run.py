@@ -23,6 +23,7 @@ from tidemark.stages.report import (
     planned_only,
     summarise,
     with_quarantine,
+    with_takedowns,
     with_waiting,
 )
 from tidemark.stages.site import knowing_site, remember_state
@@ -98,7 +99,9 @@ def _stages(job: Job, tools: Tools) -> RunSummary:
     swept = sweep(job, tools, generation)
     findings = audit_run(job, tools, generation)
     summary = summarise(job, tools.ledger, crawled, plan, batches, swept, findings)
-    summary = with_waiting(job, tools, with_quarantine(job, tools.ledger, summary))
+    summary = with_quarantine(job, tools.ledger, summary)
+    summary = with_takedowns(job, tools.artifacts, summary)
+    summary = with_waiting(job, tools, summary)
     if failure or summary.findings:
         found = f"The audit found differences; run `tidemark audit {job.source} --repair`."
         told = (failure, summary.problem, found if summary.findings else "")

@@ -10,19 +10,19 @@ from itertools import islice
 from typing import Self
 from uuid import UUID
 
+from tidemark.domain.decision import DUPLICATE_FROM
 from tidemark.domain.identity import document_id
 from tidemark.domain.model import CrawlEnd, Observation, Outcome
 from tidemark.domain.plan import Surroundings
 from tidemark.domain.records import Alias, DocumentRecord
 from tidemark.stages.crawl import read_listing
 from tidemark.stages.job import Job, Tools
+from tidemark.stages.kept_out import KeptOut
 from tidemark.stages.scratch import Scratched
 
 PAGE = 500
 REPEATED = 3
 """So many documents that change to one text at once have not all been edited."""
-DUPLICATE_FROM = 200
-"""Characters. Shorter pages may be equal by chance: two stubs are two pages."""
 
 _CONTENT = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
 _OTHER, _THERE, _GOING, _KEPT, _REWRITTEN = range(5)
@@ -56,6 +56,8 @@ class Survey(Scratched):
         self._job = job
         self._tools = tools
         super().__init__(*_SCHEMA)
+        self._live: dict[str, DocumentRecord] = {}
+        self.kept_out = KeptOut.of(tools.ledger, tools.artifacts, job.source, self._live.get)
         self.end = CrawlEnd(complete=False, authoritative=False)
 
     def __enter__(self) -> Self:
@@ -189,7 +191,11 @@ class Survey(Scratched):
                 else:
                     observed.setdefault(document_id(self._job.source, value.uri), value)
             records = self._tools.ledger.documents_by_id(list(observed))
-            yield Page(self._with_duplicates(observed, records), records)
+            told = self._with_duplicates(observed, records)
+            self._live.clear()
+            self._live.update({r.uri: r for r in records.values() if r.raw_hash is not None})
+            # Something may have been taken down since the crawl asked.
+            yield Page({key: self.kept_out.again(o) for key, o in told.items()}, records)
 
     def _with_duplicates(
         self, observed: dict[UUID, Observation], records: dict[UUID, DocumentRecord]
@@ -240,7 +246,8 @@ class Survey(Scratched):
             if observed.suspicion and self._job.judge:
                 return _KEPT if record is not None else _OTHER
             return _REWRITTEN if _rewritten(record, observed) else _THERE
-        if observed.outcome is Outcome.FAILED:
+        copied = observed.outcome is Outcome.EXCLUDED and observed.target not in ("", observed.uri)
+        if observed.outcome is Outcome.FAILED or copied:
             return _KEPT if record is not None else _OTHER
         return _GOING
 

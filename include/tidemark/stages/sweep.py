@@ -9,7 +9,7 @@ from uuid import UUID
 
 from tidemark.domain.identity import document_id
 from tidemark.domain.model import Outcome
-from tidemark.domain.plan import ELSEWHERE, SUSPECTED, Action, Reason
+from tidemark.domain.plan import ELSEWHERE, SUSPECTED, Action, Decision, Reason
 from tidemark.domain.records import (
     Alias,
     AliasKind,
@@ -28,6 +28,7 @@ from tidemark.stages.payloads import read_indexed
 from tidemark.stages.plan import read_plan
 from tidemark.stages.quarantine import quarantine_unfetched
 from tidemark.stages.reconcile import close
+from tidemark.stages.takedown_late import bury, moved_meanwhile
 
 PAGE = 500
 
@@ -140,6 +141,8 @@ def _alias(job: Job, planned: Planned, tools: Tools) -> Alias:
 
 
 def _was_seen(planned: Planned) -> bool:
+    if planned.decision.reason is Reason.TAKEN_DOWN:
+        return planned.observed is not None
     return planned.observed is not None and planned.observed.outcome in (
         Outcome.FETCHED,
         Outcome.NOT_MODIFIED,
@@ -182,8 +185,20 @@ def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | N
     None when a later run has seen it, so that this plan is out of date and decides nothing any more, and
     when what its address leads to is not indexed after all: then it stays as it is.
     """
-    document = planned.decision.document_id
-    with tools.ledger.lock_documents([document]):
+    document, uri, target = (
+        planned.decision.document_id,
+        planned.decision.uri,
+        planned.decision.target,
+    )
+    ids = [document, document_id(job.source, target)] if target else [document]
+    with tools.ledger.lock_documents(ids):
+        late = moved_meanwhile(tools.ledger, job.source, uri, target)
+        if late is not None:
+            detail = f"moved from {uri}, which was taken down meanwhile"
+            followed = Decision(
+                late.document_id, late.uri, Action.REMOVE, Reason.TAKEN_DOWN, detail=detail
+            )
+            _take_down(job, tools, Planned(followed, None), late, generation, uri)
         record = tools.ledger.document(document)
         run = tools.ledger.run(job.run_id)
         if record and run and is_later(record.last_seen, run.started_at, tools.clock):
@@ -192,6 +207,8 @@ def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | N
         if record is not None and record.raw_hash and not _stands_elsewhere(job, tools, planned):
             tools.ledger.record_events([_not_there_yet(job, planned, record)])
             return None
+        if record is not None and planned.decision.reason is Reason.TAKEN_DOWN:
+            return _take_down(job, tools, planned, record, generation, uri)
         # The note first: were this cut short, a document that came back must not pass as unchanged.
         tools.ledger.begin(job.run_id, job.source, {document: planned.decision.uri})
         if record is not None and planned.decision.reason not in ELSEWHERE:
@@ -200,6 +217,17 @@ def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | N
         _forget(job, tools, planned, record, removed)
         if planned.decision.target:
             tools.ledger.save_aliases([_alias(job, planned, tools)])
+    return removed
+
+
+def _take_down(
+    job: Job, tools: Tools, planned: Planned, record: DocumentRecord, generation: int, ordered: str
+) -> int:
+    """Carry out what a takedown could not, of a document that a run was writing; how many points it had."""
+    decision = planned.decision
+    tools.ledger.begin(job.run_id, job.source, {decision.document_id: decision.uri})
+    removed = _delete_points(job, tools, planned, generation)
+    bury(tools, record, _removal(job, planned, removed), ordered)
     return removed
 
 
@@ -272,11 +300,9 @@ def _delete_points(job: Job, tools: Tools, planned: Planned, generation: int) ->
     return removed
 
 
-def _forget(
-    job: Job, tools: Tools, planned: Planned, record: DocumentRecord | None, removed: int
-) -> None:
+def _removal(job: Job, planned: Planned, removed: int) -> RunDocument:
     decision = planned.decision
-    event = RunDocument(
+    return RunDocument(
         job.run_id,
         decision.document_id,
         decision.uri,
@@ -285,6 +311,12 @@ def _forget(
         decision.detail,
         chunks_removed=removed,
     )
+
+
+def _forget(
+    job: Job, tools: Tools, planned: Planned, record: DocumentRecord | None, removed: int
+) -> None:
+    decision, event = planned.decision, _removal(job, planned, removed)
     if record is None:
         # Only the remains of a write that was cut short: there is no document to remember.
         tools.ledger.settle([decision.document_id])

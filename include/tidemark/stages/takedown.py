@@ -56,6 +56,7 @@ class TakenDown:
     before, after: what each store had of it, counted; keys as in ``proof``, generations after a dot.
     kept: what stays because another document shares it, in words.
     addresses: where it is kept out, its own address first.
+    everywhere: it is kept out of every source, and not of its own only.
     """
 
     found: Found
@@ -63,6 +64,7 @@ class TakenDown:
     after: Mapping[str, int]
     kept: Sequence[str]
     addresses: Sequence[str]
+    everywhere: bool = False
 
     def names(self) -> list[str]:
         """The stores that were counted, in one order."""
@@ -90,15 +92,18 @@ class TakenDown:
         }
 
 
-def take_down(stores: Stores, cache: VectorCache, found: Found) -> TakenDown:
-    """Remove a document from every store and keep it out.
+def take_down(
+    stores: Stores, cache: VectorCache, found: Found, *, everywhere: bool = False
+) -> TakenDown:
+    """Remove a document from every store and keep it out of its source, or of every one.
 
     Idempotent; repeated, it finishes what was cut short. Raises ``TransientError`` when a store is away, and
     when a run has been writing the document for too long.
     """
     run_id = f"{found.source}__takedown__{stores.clock():%Y%m%dT%H%M%S}__{uuid4().hex[:8]}"
     listings = Listings(stores, found.source)
-    with _locked(stores, found, run_id, listings) as order, stores.index.session():
+    first = order_of(stores, found, run_id, everywhere=everywhere)
+    with _locked(stores, first, listings) as order, stores.index.session():
         counts = _count(stores, cache, order)
         before = {name: max(order.counts.get(name, 0), count) for name, count in counts.items()}
         order = replace(order, counts=before)
@@ -121,6 +126,7 @@ def take_down(stores: Stores, cache: VectorCache, found: Found) -> TakenDown:
         after,
         [_shared(raw) for raw in sorted(kept) if stores.artifacts.exists(raw_key(raw))],
         [order.uris[key] for key in reversed(order.ids)],
+        order.everywhere,
     )
 
 
@@ -130,23 +136,24 @@ def lift(stores: Stores, found: Found) -> list[str]:
     Its bytes are gone: it is fetched anew.
     """
     stones = stones_of(stores.ledger, found)
+    lifted = {stone.uri: None for stone in stones}
     for stone in sorted(stones, key=lambda one: one.document_id == found.document_id):
         stores.ledger.lift(stone.document_id)
     for begun in unfinished(stores.artifacts):
         if found.document_id in begun.uris:
+            lifted |= dict.fromkeys(begun.uris.values())
             stores.artifacts.delete(begun.key)
-    return [stone.uri for stone in stones]
+    return list(lifted)
 
 
 @contextmanager
-def _locked(stores: Stores, found: Found, run_id: str, listings: Listings) -> Iterator[Order]:
+def _locked(stores: Stores, order: Order, listings: Listings) -> Iterator[Order]:
     """The order, with the locks of all ids in it held, so that no run writes them meanwhile."""
-    order = order_of(stores, found, run_id)
     while True:
         # Before the locks: runs wait for those, and listings are long.
         fetched = listings.fetched(set(order.uris.values()))
         with stores.ledger.lock_documents([*order.ids, *order.graves]):
-            now = order_of(stores, found, run_id)
+            now = order_of(stores, order.found, order.run_id, everywhere=order.everywhere)
             if now.uris.keys() <= order.uris.keys() and now.graves <= order.graves:
                 yield now.with_fetched(fetched)
                 return
@@ -182,6 +189,8 @@ def _remove_rows(stores: Stores, order: Order) -> None:
 
 def _stands(stone: Tombstone, order: Order) -> bool:
     """Does it keep out already all that the order knows?"""
+    if stone.everywhere != order.everywhere:
+        return False
     if stone.document_id != order.found.document_id:
         return stone.taken_down
     whole = order.kept_out <= set(stone.kept_out) and order.texts <= set(stone.texts)
@@ -204,6 +213,7 @@ def _stone(order: Order, key: UUID, before: Tombstone | None, now: datetime) -> 
         expired=True,
         kept_out=tuple(sorted(order.kept_out)) if own else (),
         texts=tuple(sorted(order.texts)) if own else (),
+        everywhere=order.everywhere,
     )
 
 

@@ -7,16 +7,16 @@ is to be deleted, are gone before all of that is. A takedown that was cut short 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from uuid import UUID
 
-from tidemark.domain.decision import ELSEWHERE
+from tidemark.domain.decision import DUPLICATE_FROM, ELSEWHERE, Reason
 from tidemark.domain.identity import document_id
 from tidemark.domain.inspection import Suspicion
 from tidemark.domain.model import Observation
 from tidemark.domain.records import DocumentRecord, Tombstone
 from tidemark.ports import ArtifactStore, Ledger, VectorIndex
 from tidemark.stages.stores import Stores
-from tidemark.stages.survey import DUPLICATE_FROM
 
 FOLDER = "takedowns/"
 
@@ -35,6 +35,7 @@ class Order:
     """A takedown.
 
     run_id: what its events, tombstones and tide mark are told by.
+    ordered_at: when it was first written down.
     uris: the document's address and its others, by the id that each has.
     own_bytes: by id, the bytes that stood there last, where there are such.
     kept_out, texts: hashes of all bytes and of all main texts that were its own, which are to stay out.
@@ -42,9 +43,11 @@ class Order:
         goes too.
     raws: hashes of all bytes that were ever fetched of it.
     counts: what the stores had of it before the first attempt, flat.
+    everywhere: it is to be kept out of every source, and not of its own only.
     """
 
     run_id: str
+    ordered_at: datetime
     found: Found
     uris: dict[UUID, str]
     own_bytes: dict[UUID, str] = field(default_factory=dict)
@@ -53,6 +56,7 @@ class Order:
     graves: frozenset[UUID] = frozenset()
     raws: frozenset[str] = frozenset()
     counts: dict[str, int] = field(default_factory=dict)
+    everywhere: bool = False
 
     @property
     def key(self) -> str:
@@ -88,6 +92,7 @@ class Order:
         return json.dumps(
             {
                 "run_id": self.run_id,
+                "ordered_at": self.ordered_at.isoformat(),
                 "found": [found.source, found.uri, str(found.document_id)],
                 "uris": {str(key): uri for key, uri in self.uris.items()},
                 "own_bytes": {str(key): raw for key, raw in self.own_bytes.items()},
@@ -96,6 +101,7 @@ class Order:
                 "graves": sorted(map(str, self.graves)),
                 "raws": sorted(self.raws),
                 "counts": self.counts,
+                "everywhere": self.everywhere,
             }
         ).encode()
 
@@ -105,6 +111,7 @@ class Order:
         source, uri, key = told["found"]
         return cls(
             told["run_id"],
+            datetime.fromisoformat(told["ordered_at"]),
             Found(source, uri, UUID(key)),
             {UUID(k): uri for k, uri in told["uris"].items()},
             {UUID(k): raw for k, raw in told["own_bytes"].items()},
@@ -113,6 +120,7 @@ class Order:
             frozenset(map(UUID, told["graves"])),
             frozenset(told["raws"]),
             told["counts"],
+            told["everywhere"],
         )
 
 
@@ -120,9 +128,10 @@ def unfinished(artifacts: ArtifactStore) -> Iterator[Order]:
     """The takedowns that were begun and not finished."""
     for key in list(artifacts.keys(FOLDER)):
         try:
-            yield Order.decoded(artifacts.read(key))
+            written = artifacts.read(key)
         except KeyError:
             continue  # Finished meanwhile.
+        yield Order.decoded(written)
 
 
 def find(
@@ -179,12 +188,19 @@ def _indexed(index: VectorIndex, ids: Iterable[UUID]) -> Iterator[UUID]:
                 yield key
 
 
-def order_of(stores: Stores, found: Found, run_id: str) -> Order:
+def order_of(stores: Stores, found: Found, run_id: str, *, everywhere: bool = False) -> Order:
     """Everything that is known to be of a document, and what an attempt that was cut short knew.
 
-    Without what only the listings of runs tell (``Order.with_fetched``).
+    Without what only the listings of runs tell (``Order.with_fetched``). What was ordered everywhere before
+    stays so.
     """
-    order = Order(run_id, found, {found.document_id: found.uri})
+    order = Order(
+        run_id,
+        stores.clock(),
+        found,
+        {found.document_id: found.uri},
+        everywhere=everywhere,
+    )
     for begun in unfinished(stores.artifacts):
         if found.document_id in begun.uris:
             order = replace(
@@ -195,6 +211,7 @@ def order_of(stores: Stores, found: Found, run_id: str) -> Order:
                 texts=order.texts | begun.texts,
                 graves=order.graves | begun.graves,
                 raws=order.raws | begun.raws,
+                everywhere=order.everywhere or begun.everywhere,
             )
     order = _with_addresses(stores.ledger, order)
     raws = order.raws | set(_raws(stores.ledger, order))
@@ -203,6 +220,7 @@ def order_of(stores: Stores, found: Found, run_id: str) -> Order:
         raws=frozenset(raws),
         kept_out=order.kept_out | set(_own_raws(stores.ledger, order)),
         texts=order.texts | set(_own_texts(stores.ledger, order)),
+        everywhere=order.everywhere or any(s.everywhere for s in _standing(stores.ledger, order)),
     )
     return _with_old_addresses(stores.ledger, order)
 
@@ -241,7 +259,28 @@ def _with_old_addresses(ledger: Ledger, order: Order) -> Order:
             own_bytes.setdefault(stone.document_id, stone.raw_hash or "")
         elif stone.document_id not in uris:
             graves.add(stone.document_id)
+    first = ledger.document(order.found.document_id)
+    for record in ledger.documents_by_raw(order.found.source, sorted(order.raws)):
+        # A run is moving it, and has not come to removing it from where it was. One that moved on before
+        # another document took its old address is not this one.
+        if first is None or record.first_seen < first.first_seen or record.document_id in uris:
+            continue
+        if any(has_moved_from(ledger, record, uri) for uri in order.uris.values()):
+            uris[record.document_id] = record.uri
+            own_bytes[record.document_id] = record.raw_hash or ""
     return replace(order, uris=uris, own_bytes=own_bytes, graves=frozenset(graves))
+
+
+def has_moved_from(ledger: Ledger, record: DocumentRecord, uri: str) -> bool:
+    """Did a document come to be by moving from an address?"""
+    if record.reason != Reason.MOVED.value:
+        return False
+    told = f"from {uri}"
+    return any(
+        version.reason == Reason.MOVED.value
+        and (version.detail == told or version.detail.startswith(f"{told}; "))
+        for version in ledger.versions(record.document_id)
+    )
 
 
 def _raws(ledger: Ledger, order: Order) -> Iterator[str]:

@@ -27,6 +27,7 @@ def upgrade() -> None:
     for hashes in ("kept_out", "texts"):
         empty = sa.text("'[]'::jsonb")
         op.add_column("tombstone", required(hashes, JSONB(), server_default=empty))
+    op.add_column("tombstone", required("everywhere", sa.Boolean(), server_default=sa.false()))
     _versions()
     _live_documents_become_versions()
     _indexes()

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import datetime
 
+import pytest
+
 from contracts.ledger_cases import (
     FAILURE,
     NOON,
@@ -479,3 +481,72 @@ def test_what_was_taken_down_everywhere_is_kept_out_of_every_source(ledger: Ledg
         stones, key=lambda s: s.uri
     )
     assert ledger.taken_down("unknown") == stones[:1]
+
+
+# What moved
+
+
+MOVED_TO = "https://example.org/new"
+
+
+def commit_at(ledger: Ledger, uri: str, run_id: str, minute: float) -> DocumentRecord:
+    record = document(uri, indexed_at=later(minute), last_seen=later(minute))
+    return commit(ledger, record, run_id, action="add")
+
+
+def moved(record: DocumentRecord, end: str, kind: AliasKind = AliasKind.MOVED) -> Alias:
+    return Alias(SOURCE, record.uri, document(end).document_id, kind, NOON)
+
+
+def leave(ledger: Ledger, record: DocumentRecord, alias: Alias | None, run_id: str) -> None:
+    stone = tombstone(record, run_id, reason="moved", removed_at=later(30))
+    ledger.remove_document(stone, event(record, run_id, action="remove"), alias)
+
+
+def test_the_versions_of_a_document_that_moves_are_those_of_what_it_is_now(ledger: Ledger) -> None:
+    first = commit_at(ledger, URI, "run-1", 1)
+    commit_at(ledger, URI, "run-2", 2)
+    here = commit_at(ledger, MOVED_TO, "run-3", 3)
+    leave(ledger, first, moved(first, MOVED_TO), "run-3")
+    assert ledger.versions(first.document_id) == []
+    found = ledger.versions(here.document_id)
+    assert [(v.run_id, v.uri) for v in found] == [
+        ("run-3", MOVED_TO),
+        ("run-2", URI),
+        ("run-1", URI),
+    ]
+    assert {v.document_id for v in found} == {here.document_id}
+    assert ledger.drop_versions(later(2)) == 0
+    assert ledger.drop_versions(later(2.5)) == 1, "each is replaced when the next came"
+    assert ledger.drop_versions(later(31)) == 1, "and the last when it moved"
+    assert [v.run_id for v in ledger.versions(here.document_id)] == ["run-3"]
+
+
+def test_versions_of_a_run_that_wrote_both_stay_apart(ledger: Ledger) -> None:
+    first = commit_at(ledger, URI, "run-1", 1)
+    here = commit_at(ledger, MOVED_TO, "run-1", 1)
+    leave(ledger, first, moved(first, MOVED_TO), "run-2")
+    assert [v.uri for v in ledger.versions(here.document_id)] == [MOVED_TO]
+    assert [v.uri for v in ledger.versions(first.document_id)] == [URI]
+
+
+@pytest.mark.parametrize("kind", list(AliasKind))
+def test_what_led_to_a_document_leads_on_with_it(ledger: Ledger, kind: AliasKind) -> None:
+    first = commit_at(ledger, URI, "run-1", 1)
+    ledger.save_aliases([moved(document(OTHER), URI, AliasKind.DUPLICATE)])
+    here = commit_at(ledger, MOVED_TO, "run-2", 2)
+    leave(ledger, first, moved(first, MOVED_TO, kind), "run-2")
+    assert {(a.uri, a.kind) for a in ledger.aliases_of(here.document_id)} == {
+        (OTHER, AliasKind.DUPLICATE),
+        (URI, kind),
+    }
+    left = [v.action for v in ledger.versions(first.document_id)]
+    assert left == ([] if kind is AliasKind.MOVED else ["remove", "add"])
+
+
+@pytest.mark.parametrize("end", ["https://example.org/nowhere", URI])
+def test_an_address_that_leads_nowhere_is_just_removed(ledger: Ledger, end: str) -> None:
+    first = commit_at(ledger, URI, "run-1", 1)
+    leave(ledger, first, moved(first, end), "run-2")
+    assert list(ledger.aliases(SOURCE)) == []
+    assert [v.action for v in ledger.versions(first.document_id)] == ["remove", "add"]

@@ -1,11 +1,12 @@
 """What a document was, when, and why it was cut or embedded again."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
+from kills import Fuse, KilledError, Killing
 from tidemark.cli.render_documents import explanations
 from tidemark.domain.errors import DocumentError
 from tidemark.domain.identity import document_id
@@ -151,3 +152,98 @@ def test_a_run_that_was_killed_is_not_said_to_run_for_ever(world: World) -> None
     assert airflow is not None
     assert (dead.status, dead.note) == (RunStatus.FAILED, "It was killed.")
     assert airflow.status is RunStatus.RUNNING, "between two of its tasks there is no process"
+
+
+# Of what moves
+
+C, D = "https://example.org/c", "https://example.org/d"
+
+
+def move(world: World, before: str, now: str) -> datetime:
+    world.source.authoritative = True
+    world.documents[now] = world.documents.pop(before)
+    world.run()
+    return world.now
+
+
+def at(world: World, uri: str, moment: datetime) -> str | None:
+    """Where it stood at a moment, by what is told of an address."""
+    told = explain(world.ledger, uri, [document_id(SOURCE, uri)])
+    version = told[0].at(moment)
+    return version.uri if version else None
+
+
+@pytest.mark.parametrize("redirected", [True, False])
+def test_the_history_of_a_document_that_moved_outlives_the_grace_of_its_old_address(
+    world: World, redirected: bool
+) -> None:
+    first = changed(world, "Alpha stands.")
+    second = changed(world, "Beta stands.")
+    if redirected:
+        world.source.moved[A] = C
+    move(world, A, C)
+    for _ in range(5):
+        world.now += timedelta(days=10)
+        world.run()
+    for moment, text in ((first, "Alpha stands."), (second, "Beta stands.")):
+        [told, *_] = explain(world.ledger, C, [document_id(SOURCE, C)])
+        version = told.at(moment)
+        assert version is not None
+        content, _ = recall(world.artifacts, world.partitioner, version)
+        assert [e.text for e in content.elements][-1] == text
+
+
+def test_the_history_of_a_document_that_moved_ends_as_that_of_any_other(world: World) -> None:
+    first = changed(world, "Alpha stands.")
+    move(world, A, C)
+    last = world.ledger.versions(document_id(SOURCE, C))[0]
+    assert world.ledger.drop_versions(first) == 0
+    assert world.ledger.drop_versions(world.now + timedelta(days=400)) == 1
+    assert list(world.ledger.all_versions()) == [last]
+
+
+def test_a_document_that_moves_again_and_again_is_one(world: World) -> None:
+    first = changed(world, "Alpha stands.")
+    second, third = move(world, A, C), move(world, C, D)
+    for uri in (A, C, D):
+        found = [at(world, uri, moment) for moment in (first, second, third)]
+        assert found == [A, C, D]
+        sentence = explain(world.ledger, uri, [])[0].sentence()
+        assert uri == D or f"has moved from this address to {D}" in sentence
+    assert {a.uri for a in world.ledger.aliases_of(document_id(SOURCE, D))} == {A, C}
+    changed(world, "Another document.")
+    assert at(world, D, first) == A
+    assert at(world, A, first) is None
+
+
+def test_a_document_that_moves_to_and_fro_is_one(world: World) -> None:
+    moments = [changed(world, "Alpha stands.")]
+    for before, now in ((A, C), (C, A), (A, C), (C, D), (D, A)):
+        moments.append(move(world, before, now))
+    assert [at(world, A, moment) for moment in moments] == [A, C, A, C, D, A]
+    assert {a.uri for a in world.ledger.aliases(SOURCE)} == {C, D}
+    assert world.audit().clean
+
+
+def test_killed_in_the_middle_of_a_move_nothing_of_its_history_is_lost() -> None:
+    def moved(fuse: Fuse) -> World:
+        world = World()
+        changed(world, "Alpha stands.")
+        move(world, A, C)
+        ledger, artifacts = world.ledger, world.artifacts
+        world.ledger = Killing(ledger, fuse)
+        try:
+            move(world, C, D)
+        except KilledError:
+            world.ledger, world.artifacts = ledger, artifacts
+            world.run()
+        return world
+
+    whole = Fuse()
+    moved(whole)
+    assert whole.ticks > 10
+    for tick in range(whole.ticks):
+        world = moved(Fuse(tick))
+        uris = {v.uri for v in world.ledger.versions(document_id(SOURCE, D))}
+        assert uris == {A, C, D}, tick
+        assert {a.uri for a in world.ledger.aliases(SOURCE)} == {A, C}, tick

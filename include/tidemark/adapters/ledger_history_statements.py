@@ -5,7 +5,9 @@ asked again of the rows that it deletes, for one may have changed since it was c
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
@@ -91,6 +93,32 @@ def write_version(connection: Connection, record: VersionRecord | None) -> None:
             "since": record.indexed_at,
         }
         connection.execute(_WRITE_VERSION, {**values, **others})
+
+
+def _move_versions() -> Update:
+    kept = version.alias("kept")
+    there = bindparam("there", type_=Uuid())
+    return (
+        update(version)
+        .where(
+            version.c.document_id == bindparam("gone", type_=Uuid()),
+            version.c.run_id.not_in(select(kept.c.run_id).where(kept.c.document_id == there)),
+        )
+        .values(
+            document_id=there,
+            replaced_at=func.coalesce(
+                version.c.replaced_at, bindparam("moved_at", type_=UtcDateTime())
+            ),
+        )
+    )
+
+
+_MOVE_VERSIONS = _move_versions()
+
+
+def move_versions(connection: Connection, gone: UUID, there: UUID, moved_at: datetime) -> None:
+    """Give the versions of a document that moved to the one that it is now."""
+    connection.execute(_MOVE_VERSIONS, {"gone": gone, "there": there, "moved_at": moved_at})
 
 
 _LATEST_FIRST = (version.c.indexed_at.desc(), version.c.recorded_at.desc())

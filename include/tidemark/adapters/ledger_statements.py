@@ -166,6 +166,11 @@ SETTLE_COMMITTED = (
     .add_cte(DELETE_TOMBSTONES.cte("risen"))
     .add_cte(DELETE_IN_FLIGHT.cte("landed"))
 )
+LEAD_ON = (
+    update(tables.alias)
+    .where(tables.alias.c.document_id == bindparam("gone", type_=Uuid()))
+    .values(document_id=bindparam("there", type_=Uuid()))
+)
 RELEASE = (
     update(document)
     .where(document.c.document_id == any_(uuids("ids")), FAILED)

@@ -12,6 +12,8 @@ from tidemark.adapters.memory_ledger_history import MemoryHistory
 from tidemark.adapters.memory_ledger_locks import MemoryLocks
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.records import (
+    Alias,
+    AliasKind,
     ChunkRecord,
     DocumentRecord,
     DocumentStatus,
@@ -145,10 +147,19 @@ class MemoryLedger(MemoryHistory):
             self._missed_by.pop(record.document_id, None)
         self.record_events([event])
 
-    def remove_document(self, tombstone: Tombstone, event: RunDocument) -> None:
+    def remove_document(
+        self, tombstone: Tombstone, event: RunDocument, alias: Alias | None = None
+    ) -> None:
         key = tombstone.document_id
-        removed = removed_version(self._documents.pop(key, None), tombstone, event)
-        self._write_version(removed)
+        record = self._documents.pop(key, None)
+        if alias is None or alias.document_id not in self._documents:
+            self._write_version(removed_version(record, tombstone, event))
+        else:
+            if alias.kind is AliasKind.MOVED:
+                self._move_versions(key, alias.document_id, tombstone.removed_at)
+            else:
+                self._write_version(removed_version(record, tombstone, event))
+            self._lead_on(key, alias)
         self._sections.pop(key, None)
         self._chunks.pop(key, None)
         self._missed_by.pop(key, None)

@@ -44,6 +44,22 @@ class MemoryHistory(MemorySites):
         self._replaced_at.pop((key, version.run_id), None)
         kept[version.run_id] = version
 
+    def _move_versions(self, before: UUID, now: UUID, moved_at: datetime) -> None:
+        kept = self._versions.setdefault(now, {})
+        moving = {
+            run_id: version
+            for run_id, version in self._versions.get(before, {}).items()
+            if run_id not in kept
+        }
+        self._versions[now] = {
+            **{run_id: replace(v, document_id=now) for run_id, v in moving.items()},
+            **kept,
+        }
+        for run_id in moving:
+            del self._versions[before][run_id]
+            ended = self._replaced_at.pop((before, run_id), moved_at)
+            self._replaced_at[now, run_id] = ended
+
     def drop_versions(self, superseded_before: datetime) -> int:
         old = [(at, key) for key, at in self._replaced_at.items() if at < superseded_before]
         gone = [key for _, key in sorted(old)[:AT_ONCE]]

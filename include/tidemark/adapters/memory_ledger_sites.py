@@ -96,6 +96,12 @@ class MemorySites:
             if alias.document_id in self._documents and key not in self._documents:
                 self._aliases[key] = alias
 
+    def _lead_on(self, gone: UUID, alias: Alias) -> None:
+        for key, before in list(self._aliases.items()):
+            if before.document_id == gone:
+                self._aliases[key] = replace(before, document_id=alias.document_id)
+        self.save_aliases([alias])
+
     def drop_aliases(self, source: str, seen_before: datetime) -> None:
         self._aliases = {
             key: a

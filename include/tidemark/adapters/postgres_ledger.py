@@ -19,6 +19,8 @@ from tidemark.adapters.postgres_engine import Database, batches
 from tidemark.adapters.postgres_ledger_history import PostgresHistory
 from tidemark.adapters.postgres_lock import document_locks, is_source_locked, source_lock
 from tidemark.domain.records import (
+    Alias,
+    AliasKind,
     ChunkRecord,
     DocumentRecord,
     RunDocument,
@@ -174,13 +176,26 @@ class PostgresLedger(PostgresHistory):
             connection.execute(history.ADOPT_HASHES, {**owner, **given})
             connection.execute(history.ADOPT_CHECKSUM, {**owner, "sum": checksum, "before": before})
 
-    def remove_document(self, tombstone: Tombstone, event: RunDocument) -> None:
+    def remove_document(
+        self, tombstone: Tombstone, event: RunDocument, alias: Alias | None = None
+    ) -> None:
+        key = tombstone.document_id
         with self._database.transaction() as connection:
             sql.ensure_source(connection, tombstone.source)
-            found = connection.execute(sql.DOCUMENT, {"document": tombstone.document_id}).first()
+            found = connection.execute(sql.DOCUMENT, {"document": key}).first()
             record = rows.document_record(found) if found else None
-            history.write_version(connection, removed_version(record, tombstone, event))
-            sql.remove(connection, sql.DELETE_DOCUMENTS, [tombstone.document_id])
+            if alias is not None and not self._hold(connection, {alias.document_id} - {key}):
+                alias = None
+            if alias is not None and alias.kind is AliasKind.MOVED:
+                since = tombstone.removed_at
+                history.move_versions(connection, key, alias.document_id, since)
+            else:
+                history.write_version(connection, removed_version(record, tombstone, event))
+            if alias is not None:
+                connection.execute(sql.LEAD_ON, {"gone": key, "there": alias.document_id})
+            sql.remove(connection, sql.DELETE_DOCUMENTS, [key])
+            if alias is not None:
+                sql.upsert(connection, sql.UPSERT_ALIASES, [rows.alias_values(alias)])
             sql.remove(connection, sql.DELETE_IN_FLIGHT, [tombstone.document_id])
             sql.upsert(connection, sql.UPSERT_TOMBSTONES, [rows.tombstone_values(tombstone)])
             sql.upsert(connection, sql.UPSERT_EVENTS, [rows.event_values(event)])

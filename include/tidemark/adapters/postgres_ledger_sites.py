@@ -1,12 +1,13 @@
 """The part of the ledger in Postgres that knows what real sites do: other addresses, equal texts, graves."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
+    Connection,
     Select,
     any_,
     bindparam,
@@ -141,15 +142,18 @@ class PostgresSites:
         by_id = {rows.alias_id(a.source, a.uri): a for a in aliases}
         wanted = list({*by_id, *(a.document_id for a in aliases)})
         with self._database.transaction() as connection:
-            # Locked, so that no document goes between this look and the write that refers to it.
-            query = (
-                select(document.c.document_id)
-                .where(document.c.document_id == any_(sql.uuids("ids")))
-                .with_for_update(key_share=True)
-            )
-            there = {row[0] for row in connection.execute(query, {"ids": wanted})}
+            there = self._hold(connection, wanted)
             kept = [a for key, a in by_id.items() if a.document_id in there and key not in there]
             sql.upsert(connection, sql.UPSERT_ALIASES, [rows.alias_values(a) for a in kept])
+
+    def _hold(self, connection: Connection, ids: Iterable[UUID]) -> set[UUID]:
+        """Those documents that are there, locked, so that none goes before a write that refers to it."""
+        query = (
+            select(document.c.document_id)
+            .where(document.c.document_id == any_(sql.uuids("ids")))
+            .with_for_update(key_share=True)
+        )
+        return {row[0] for row in connection.execute(query, {"ids": list(ids)})}
 
     def drop_aliases(self, source: str, seen_before: datetime) -> None:
         alias = tables.alias

@@ -68,7 +68,9 @@ def explain(
                 lambda: render_documents.explanations(uri, found),
             )
         else:
-            past = [recalled(shop, e, moment) for e in found]
+            # An address that its document has left has no history of its own.
+            known = [e for e in found if e.versions] or found
+            past = [recalled(shop, e, moment) for e in known]
             output.result(
                 {"uri": uri, "as_of": moment.isoformat(), "explanations": past},
                 lambda: render_documents.past(uri, moment, past),

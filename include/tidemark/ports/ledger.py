@@ -204,10 +204,16 @@ class Ledger(Protocol):
         It becomes a version when its live bytes are others than before.
         """
 
-    def remove_document(self, tombstone: Tombstone, event: RunDocument) -> None:
+    def remove_document(
+        self, tombstone: Tombstone, event: RunDocument, alias: Alias | None = None
+    ) -> None:
         """Delete all rows of one document and leave the tombstone, in one transaction.
 
         That nothing is live any more becomes a version, unless the document is taken down.
+
+        alias: what its address is from now on, ignored as by ``save_aliases``. What led to the document leads
+        on to the alias's. The versions of one that moved become that one's, for it lives on there; those of
+        a run that wrote both stay.
         """
 
     def touch(self, run_id: str, seen_at: datetime, touches: Sequence[Touch]) -> None:

@@ -7,7 +7,6 @@ from difflib import get_close_matches
 from uuid import UUID
 
 from tidemark.domain.hashing import Canonical
-from tidemark.domain.identity import document_id
 from tidemark.domain.plan import Action, Reason
 from tidemark.domain.records import (
     Alias,
@@ -270,20 +269,9 @@ def _explanation(
         events,
         asked,
         ledger.aliases_of(key),
-        _history(ledger, key),
+        ledger.versions(key),
         {run.run_id: run.started_at for run in runs if run is not None},
     )
-
-
-def _history(ledger: Ledger, document: UUID) -> list[VersionRecord]:
-    """The versions of a document, latest first, those under addresses it has moved from included."""
-    found = ledger.versions(document)
-    for alias in ledger.aliases_of(document):
-        if alias.kind is AliasKind.MOVED:
-            before = ledger.versions(document_id(alias.source, alias.uri))
-            # That it left there is no end: it is here.
-            found += [v for v in before if v.action != Action.REMOVE.value]
-    return sorted(found, key=lambda version: version.indexed_at, reverse=True)
 
 
 def _by_alias(ledger: Ledger, uri: str) -> Iterator[Explanation]:

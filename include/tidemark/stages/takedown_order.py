@@ -277,7 +277,7 @@ def has_moved_from(ledger: Ledger, record: DocumentRecord, uri: str) -> bool:
         return False
     told = f"from {uri}"
     return any(
-        version.reason == Reason.MOVED.value
+        (version.reason, version.uri) == (Reason.MOVED.value, record.uri)
         and (version.detail == told or version.detail.startswith(f"{told}; "))
         for version in ledger.versions(record.document_id)
     )

@@ -142,6 +142,8 @@ def _served_once(scope: Scope, generation: int, record: DocumentRecord) -> tuple
         # Its last good version may have been cut anew since, which no history tells of.
         return None
     for version in scope.ledger.versions(record.document_id):
+        if version.uri != record.uri:
+            return None  # From here on it stood elsewhere, as another document.
         if version.action == Action.REMOVE.value:
             # It is back since, and never was here again; only as another document could it have stayed.
             return None if version.reason in ELSEWHERE else (0, 0)

@@ -224,6 +224,20 @@ def test_what_was_taken_down_is_kept_out_and_never_restored(ledger: Ledger) -> N
     assert ledger.find_tombstones(URI) == []
 
 
+def test_titles_are_forgotten_by_the_bytes_that_had_them(ledger: Ledger) -> None:
+    raws = {"x": "raw-1", "y": "raw-1", "z": "raw-2"}
+    for name, raw in raws.items():
+        record = document(f"https://example.org/{name}", raw_hash=raw)
+        ledger.remove_document(tombstone(record, expired=name == "y"), event(record))
+    alike = document(source="other", raw_hash="raw-1")
+    ledger.remove_document(tombstone(alike), event(alike))
+    ledger.forget_titles(SOURCE, ["raw-1", "raw-3"])
+    ledger.forget_titles(SOURCE, [])
+    stones = [s for n in raws for s in ledger.find_tombstones(f"https://example.org/{n}")]
+    assert [s.title for s in stones] == ["", "", "A title"]
+    assert [s.title for s in ledger.find_tombstones(URI)] == ["A title"]
+
+
 def test_expired_tombstones_are_dropped_with_their_events_except_those_that_keep_out(
     ledger: Ledger,
 ) -> None:

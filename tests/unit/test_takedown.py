@@ -419,6 +419,22 @@ def test_a_removed_document_with_the_same_bytes_loses_them_too(world: World) -> 
     assert (grave.expired, grave.taken_down) == (True, False)
 
 
+@pytest.mark.parametrize("days", [0, 60], ids=["restorable", "expired"])
+def test_no_removed_twin_keeps_the_title(world: World, days: int) -> None:
+    world.documents[C] = world.documents[A] = page(SECRET, "It rises.")
+    world.run(judge=False)
+    del world.documents[C]
+    world.source.gone[C] = "404"
+    world.run(judge=False)
+    world.now += timedelta(days=days)
+    world.run(judge=False)
+    [grave] = world.ledger.find_tombstones(C)
+    assert (grave.title, grave.expired) == (SECRET, days > 0)
+    taken_down(world)
+    assert [s.title for uri in (A, C) for s in world.ledger.find_tombstones(uri)] == ["", ""]
+    assert_gone(world)
+
+
 def test_a_removed_document_loses_what_it_could_be_restored_from(world: World) -> None:
     del world.documents[A]
     world.source.gone[A] = "404"

@@ -67,6 +67,12 @@ class MemorySites:
             if key in self._tombstones:
                 self._tombstones[key] = replace(self._tombstones[key], expired=True)
 
+    def forget_titles(self, source: str, raw_hashes: Sequence[str]) -> None:
+        wanted = set(raw_hashes)
+        for key, stone in self._tombstones.items():
+            if stone.source == source and stone.raw_hash in wanted:
+                self._tombstones[key] = replace(stone, title="")
+
     def taken_down(self, source: str) -> list[Tombstone]:
         found = (t for t in self._tombstones.values() if t.taken_down)
         return [t for t in found if t.everywhere or t.source == source]

@@ -93,6 +93,12 @@ class PostgresSites:
         with self._database.transaction() as connection:
             sql.remove(connection, sql.EXPIRE, document_ids)
 
+    def forget_titles(self, source: str, raw_hashes: Sequence[str]) -> None:
+        grave = tables.tombstone
+        same = grave.c.raw_hash == any_(_texts(raw_hashes))
+        with self._database.transaction() as connection:
+            connection.execute(update(grave).where(same, grave.c.source == source).values(title=""))
+
     def taken_down(self, source: str) -> list[Tombstone]:
         grave = tables.tombstone
         query = select(grave).where(or_(grave.c.source == source, grave.c.everywhere), KEPT_OUT)

@@ -83,6 +83,9 @@ class Ledger(Protocol):
     def expire(self, document_ids: Sequence[UUID]) -> None:
         """Mark tombstones as expired: what they could be restored from is being deleted."""
 
+    def forget_titles(self, source: str, raw_hashes: Sequence[str]) -> None:
+        """Empty the titles of all tombstones of a source that had these bytes, expired or not."""
+
     def taken_down(self, source: str) -> list[Tombstone]:
         """The tombstones that keep documents out of a source, in no order.
 

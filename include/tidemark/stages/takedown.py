@@ -112,6 +112,8 @@ def take_down(
     # What a run beside this one has fetched in the meantime is among its listings only now.
     fetched = listings.fetched(set(order.uris.values()))
     order = replace(order, raws=order.raws | fetched.keys())
+    # Others that were removed before, and had the same bytes, had the same title too.
+    stores.ledger.forget_titles(found.source, sorted(order.raws))
     kept = order.raws - discard_snapshots(stores.ledger, stores.artifacts, order.raws)
     discard_vectors(stores.artifacts, [*order.ids, *order.graves])
     cache.clear()

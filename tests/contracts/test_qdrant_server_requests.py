@@ -16,6 +16,7 @@ from contracts.vector_index_cases import direction, identity, point, section, wo
 from tidemark.adapters import qdrant_requests
 from tidemark.adapters.qdrant_server import QdrantServerIndex
 from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
+from tidemark.domain.model import SparseVector
 
 pytestmark = [
     pytest.mark.services,
@@ -174,8 +175,9 @@ def test_payloads_are_overwritten_by_filter_so_that_no_missing_id_fails_the_rest
 
 
 def test_both_live_names_move_in_one_request(server: Played) -> None:
+    names = ("tidemark__g1", "tidemark__g2", "tidemark__sections__g2")
     server.by_path = {
-        "/collections": {"collections": [{"name": "tidemark__g1"}, {"name": "tidemark__g2"}]},
+        "/collections": {"collections": [{"name": name} for name in names]},
         "/aliases": {"aliases": [{"alias_name": "tidemark", "collection_name": "tidemark__g1"}]},
         "/collections/aliases": True,
     }
@@ -215,15 +217,18 @@ def test_hybrid_search_is_one_request(server: Played) -> None:
     assert body["with_payload"] is True
 
 
-def test_a_scan_fetches_the_dense_vectors_only_when_asked(server: Played) -> None:
-    found = {"id": str(identity(1)), "payload": None, "vector": {"dense": [0.5, -0.5]}}
+def test_a_scan_fetches_the_vectors_only_when_asked(server: Played) -> None:
+    words = {"indices": [3, 7], "values": [0.5, 1.0]}
+    vectors = {"dense": [0.5, -0.5], "lexical": words}
+    found = {"id": str(identity(1)), "payload": None, "vector": vectors}
     page = {"points": [found], "next_page_offset": None}
     server.by_path = {"/collections/tidemark__g1/points/scroll": page}
     index = QdrantServerIndex(server.url)
     (plain,) = index.scan_points(1, vectors=False)
     (whole,) = index.scan_points(1, vectors=True)
-    assert [body["with_vector"] for body in server.bodies()] == [False, ["dense"]]
+    assert [body["with_vector"] for body in server.bodies()] == [False, ["dense", "lexical"]]
     assert whole.dense == (0.5, -0.5)
+    assert whole.lexical == SparseVector((3, 7), (0.5, 1.0))
     assert plain.payload == whole.payload == {}
 
 

@@ -25,7 +25,7 @@ THROWAWAY = {
 """Server settings for data that nobody minds losing; and whose plans do not hang on when it was analysed."""
 
 
-MEMORY = Path("/dev/shm")  # noqa: S108
+MEMORY = Path("/dev/shm")
 ROOM = 4 * 1024**3
 """Bytes that must be free there."""
 

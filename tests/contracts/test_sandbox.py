@@ -223,7 +223,8 @@ def test_a_worker_that_cannot_start_is_no_document_s_fault() -> None:
 
 
 PARENT = """
-import sys, threading, time
+import signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever these tests were started by
 sys.path[:0] = {path!r}
 from datetime import UTC, datetime
 from tidemark.adapters.sandbox import SandboxedPartitioner

@@ -326,5 +326,6 @@ class Workshop:
 
         embed = embed_fingerprint(self.embedder, self.lexical)
         return waiting(
-            self.ledger, self.index, self.settings.index_name, embed, self.active, self.idle
-        )
+            self.ledger, self.index, self.settings.index_name, embed, self.active, self.idle,
+            doubtful=True,
+        )  # fmt: skip

@@ -435,7 +435,8 @@ def test_a_generation_is_dropped(ledger: Ledger) -> None:
 
 
 def audit(source: str | None, when: datetime, missing: int = 0) -> AuditRecord:
-    return AuditRecord(source, when, {"missing_points": missing, "checked": 9}, missing)
+    left = {"missing_points": missing} if missing else None
+    return AuditRecord(source, when, {"missing_points": missing, "checked": 9}, missing, left)
 
 
 def test_audits_come_latest_first_and_those_of_all_sources_are_of_each(ledger: Ledger) -> None:

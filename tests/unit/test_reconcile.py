@@ -56,6 +56,48 @@ def test_an_index_restored_from_a_backup_is_made_right_by_one_run() -> None:
     is_whole(world)
 
 
+def test_an_index_lost_begun_anew_and_then_restored_is_taken_up_with_all_that_it_has() -> None:
+    world = filled()
+    backup = deepcopy(world.index)
+    world.lose_index()
+    world.run()
+    assert world.index.live() == 2
+    world.documents[A] = page("A", "Omega stands.", "Beta stands.")
+    world.index = backup
+    summary = world.run()
+    assert summary.status == "success"
+    assert (world.index.live(), world.index.generations()) == (1, [1])
+    assert world.embedder.texts == [text for text in world.embedder.texts if "Omega" in text]
+    assert world.texts() == ["Omega stands.", "Beta stands.", "Gamma stands."]
+    is_whole(world)
+
+
+def test_a_run_that_begins_a_lost_index_anew_says_what_the_index_still_lacks() -> None:
+    world = filled()
+    world.run(source="another")
+    world.lose_index()
+    summary = world.run()
+    assert summary.status == "success"
+    told = summary.sentence()
+    assert "No search finds 2 documents that the ledger knows" in told
+    assert "another (not declared) (2)" in told
+    assert "tidemark index --all" in told
+    assert "No search finds" not in world.run(source="another").sentence()
+    assert "No search finds" not in world.run().sentence()
+
+
+def test_a_run_that_fails_while_the_index_is_lost_says_so() -> None:
+    world = filled()
+    world.run(source="another")
+    world.lose_index()
+    world.run(source="another")
+    world.source.away = "It does not answer."
+    summary = world.run()
+    assert summary.status == "failed"
+    assert "No search finds 2 documents that the ledger knows" in summary.waiting
+    assert f"lost or set back: {SOURCE}" in summary.waiting
+
+
 def test_a_ledger_restored_from_a_backup_is_made_right_by_one_run() -> None:
     world = filled()
     backup = deepcopy(world.ledger)

@@ -121,5 +121,6 @@ audit = Table(
     to_source(nullable=True),
     required("findings", JSONB),
     required("repaired", Integer),
+    Column("left", JSONB(none_as_null=True)),
     Index(None, "source", "audited_at"),
 )

@@ -162,7 +162,8 @@ class MemoryHistory(MemorySites):
     # Audits
 
     def save_audit(self, record: AuditRecord) -> None:
-        self._audits.append(replace(record, findings=dict(record.findings)))
+        left = None if record.left is None else dict(record.left)
+        self._audits.append(replace(record, findings=dict(record.findings), left=left))
 
     def audits(self, source: str | None = None, limit: int = 20) -> list[AuditRecord]:
         # The sort keeps the order of writing among equals; the latest is to come first.

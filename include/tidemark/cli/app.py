@@ -222,15 +222,21 @@ def _filters(pairs: list[str]) -> dict[str, str | list[str]]:
 @app.command()
 def status(
     source: Source = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Exit 1 when a last run failed, or the index lacks anything."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show what is indexed, by source, and how the last runs went."""
-    from tidemark.cli.statuses import read_status
+    from tidemark.cli.statuses import is_well, read_status
 
     output = Output(as_json)
     with told(output):
         found = read_status(workshop(), source)
         output.result(found, lambda: render.status(found))
+        if check and not is_well(found):
+            raise typer.Exit(1)
 
 
 @app.command()

@@ -8,8 +8,10 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
+from tidemark.cli.statuses import lacks
 from tidemark.cli.texts import add_row, safe, safe_lines, table_of
 from tidemark.domain.summary import RunSummary
+from tidemark.stages.auditing.report import words
 from tidemark.stages.plan import PlanSummary
 from tidemark.stages.report import totals
 from tidemark.stages.search import SearchResult
@@ -118,23 +120,39 @@ def status(found: Mapping[str, Any]) -> RenderableType:
         )
     )
     table = table_of(
-        "source", "documents", "chunks", "quarantined", "doubted", "last run", "result"
+        "source",
+        "documents",
+        "chunks",
+        "quarantined",
+        "doubted",
+        "last success",
+        "last run",
+        "result",
     )
     for row in found["sources"]:
         run = row["last_run"]
         name = row["source"] if row["declared"] else f"{row['source']} (not declared)"
-        when = run["started_at"][:16].replace("T", " ") if run else "never"
+        when, good = _minute(run["started_at"] if run else None), _minute(row["last_success"])
+        chunks = f"{row['points']} of {row['chunks']}" if lacks(row, index) else row["chunks"]
         result = _run_result(run) if run else ""
         add_row(
-            table, name, row["documents"], row["chunks"], row["quarantined"], row["suspects"],
-            when, result,
+            table, name, row["documents"], chunks, row["quarantined"], row["suspects"],
+            good, when, result,
         )  # fmt: skip
     notes = [Text(safe(error), style="red") for error in found["errors"].values()]
     if index["problem"]:
         notes.append(Text(safe(index["problem"]), style="red"))
     notes += _audit_note(index["last_audit"])
     if index["waiting"]:
-        notes.append(Text(safe(index["waiting"]["sentence"]), style="yellow"))
+        style = "red" if index["waiting"]["lost"] else "yellow"
+        notes.append(Text(safe(index["waiting"]["sentence"]), style=style))
+    elif any(lacks(row, index) for row in found["sources"]):
+        notes.append(
+            Text(
+                "Of some sources the index has other points than the ledger says: `tidemark audit --repair`.",
+                style="red",
+            )
+        )
     left = [r["source"] for r in found["sources"] if not r["declared"] and r["documents"]]
     if left:
         names = safe(", ".join(left))
@@ -148,17 +166,28 @@ def status(found: Mapping[str, Any]) -> RenderableType:
     return Group(head, table, *notes)
 
 
+def _minute(moment: str | None) -> str:
+    return moment[:16].replace("T", " ") if moment else "never"
+
+
 def _audit_note(audit: Mapping[str, Any] | None) -> list[Text]:
     if audit is None:
         return [Text("The index as a whole was never audited: `tidemark audit`.", style="dim")]
-    when = audit["audited_at"][:16].replace("T", " ")
-    wrong = {k: n for k, n in audit["findings"].items() if n and k != "checked"}
-    if not wrong:
-        return [Text(f"Last audited on {when} UTC: nothing to report.", style="dim")]
-    told = f"Last audited on {when} UTC: {totals(wrong)}."
-    if audit["repaired"]:
-        return [Text(f"{told} It was healed ({audit['repaired']} documents).", style="dim")]
-    return [Text(f"{told} Heal it: `tidemark audit --repair`.", style="red")]
+    since = [
+        f"{audit[key]} {what if audit[key] == 1 else what + 's'}"
+        for key, what in (("runs_since", "run"), ("audits_since", "audited source"))
+        if audit[key]
+    ]
+    later = (
+        f" Since then: {', '.join(since)}; `tidemark audit` tells what is so now." if since else ""
+    )
+    told = f"Last audited as a whole on {_minute(audit['audited_at'])} UTC: "
+    if audit["left"]:
+        cure = later or " Heal it: `tidemark audit --repair`."
+        return [Text(f"{told}{words(audit['left'])}.{cure}", style="yellow" if later else "red")]
+    found = {k: n for k, n in audit["findings"].items() if n and k != "checked"}
+    healed = f"{words(found)}, which was healed." if found else "nothing to report."
+    return [Text(f"{told}{healed}{later}", style="dim")]
 
 
 def _run_result(run: Mapping[str, Any]) -> str:

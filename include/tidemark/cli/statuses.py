@@ -1,10 +1,11 @@
 """What is indexed, source by source."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from tidemark.domain.errors import TidemarkError
-from tidemark.domain.records import GenerationStatus, RunRecord, RunStatus
+from tidemark.domain.records import RunRecord, RunStatus
 from tidemark.wiring import Workshop
 
 
@@ -16,11 +17,13 @@ def read_status(shop: Workshop, source: str | None) -> dict[str, Any]:
     names = [source] if source else sorted({*shop.declarations.sources, *ledger.sources()})
     live = index.live()
     waiting = _waiting(shop, live)
+    held = _points(shop, live)
+    sources = [_source(shop, name, live if held["points"] is not None else None) for name in names]
     return {
         "index": {
             "name": shop.settings.index_name,
             "live_generation": live,
-            **_points(shop, live),
+            **held,
             "generations": [
                 {"number": g.number, "status": g.status.value, "dimension": g.dimension}
                 for g in ledger.generations(shop.settings.index_name)
@@ -29,7 +32,7 @@ def read_status(shop: Workshop, source: str | None) -> dict[str, Any]:
             "waiting": waiting,
             "last_audit": _last_audit(shop),
         },
-        "sources": [_source(shop, name) for name in names],
+        "sources": sources,
         "errors": {name: str(error) for name, error in shop.declarations.broken.items()},
     }
 
@@ -50,35 +53,45 @@ def _points(shop: Workshop, live: int | None) -> dict[str, Any]:
 
 def _last_audit(shop: Workshop) -> dict[str, Any] | None:
     """The last audit of all sources, None when there was none."""
-    whole = (audit for audit in shop.ledger.audits(limit=100) if audit.source is None)
-    found = next(whole, None)
+    recent = shop.ledger.audits(limit=100)
+    found = next((audit for audit in recent if audit.source is None), None)
     if found is None:
         return None
+    since = [audit for audit in recent if audit.audited_at > found.audited_at]
+    runs = [run for run in shop.ledger.runs(limit=100) if run.started_at > found.audited_at]
+    left = found.left
+    if left is None:
+        left = {} if found.repaired else {k: n for k, n in found.findings.items() if k != "checked"}
     return {
         "audited_at": found.audited_at.isoformat(),
         "findings": found.findings,
         "repaired": found.repaired,
+        "left": left,
+        "runs_since": len(runs),
+        "audits_since": len({audit.source for audit in since}),
     }
 
 
 def _waiting(shop: Workshop, live: int | None) -> dict[str, Any] | None:
-    """What keeps a generation from going live, None when nothing does."""
+    """What keeps a generation from going live, or what the live one lacks; None when nothing does."""
     records = shop.ledger.generations(shop.settings.index_name)
-    building = any(record.status is GenerationStatus.BUILDING for record in records)
-    found = shop.waiting() if building and live is not None else None
+    found = shop.waiting() if live is not None and records else None
     return dict(found.as_dict()) if found else None
 
 
-def _source(shop: Workshop, name: str) -> dict[str, Any]:
+def _source(shop: Workshop, name: str, live: int | None) -> dict[str, Any]:
     documents, chunks = shop.ledger.totals(name)
-    runs = shop.ledger.runs(name, limit=1)
+    runs = shop.ledger.runs(name, limit=50)
+    good = next((run for run in runs if run.status is RunStatus.SUCCESS), None)
     return {
         "source": name,
         "declared": name in shop.declarations.sources,
         "documents": documents,
         "chunks": chunks,
+        "points": shop.index.count_points(live, {"source": name}) if live is not None else None,
         "quarantined": shop.ledger.count_quarantined(name),
         "suspects": shop.ledger.count_suspects(name),
+        "last_success": good.started_at.isoformat() if good else None,
         "last_run": _run(runs[0], dead=_is_dead(shop, runs[0])) if runs else None,
     }
 
@@ -102,3 +115,28 @@ def _run(run: RunRecord, *, dead: bool) -> dict[str, Any]:
         "note": run.note,
         "summary": json.loads(run.summary) if run.summary else None,
     }
+
+
+def is_well(found: Mapping[str, Any]) -> bool:
+    """Is there nothing that somebody must look at: the declarations, the index, the last runs?"""
+    index = found["index"]
+    wrong = index["problem"] or (index["waiting"] or {}).get("lost") or found["errors"]
+    runs = [row["last_run"] for row in found["sources"] if row["declared"] and row["last_run"]]
+    bad = [run for run in runs if run["status"] in ("failed", "killed") or is_held(run)]
+    short = [row for row in found["sources"] if lacks(row, index)]
+    return not (wrong or bad or short)
+
+
+def is_held(run: Mapping[str, Any]) -> bool:
+    """Does it wait for a person's approval?"""
+    return bool((run["summary"] or {}).get("held"))
+
+
+def lacks(row: Mapping[str, Any], index: Mapping[str, Any]) -> bool:
+    """Has the live generation other points of a source than the ledger says?
+
+    Not told while another one is being built: then what is live is older, rightly.
+    """
+    if row["points"] is None or (index["waiting"] and not index["waiting"]["lost"]):
+        return False
+    return bool(row["points"] != row["chunks"])

@@ -319,9 +319,11 @@ class AuditRecord:
     """One audit, of a source or (None) of the whole index.
 
     findings: counts by kind, the differences and what was checked. repaired: documents healed.
+    left: what was still wrong when it ended, by kind; None where that was not kept.
     """
 
     source: str | None
     audited_at: datetime
     findings: dict[str, int]
     repaired: int
+    left: dict[str, int] | None = None

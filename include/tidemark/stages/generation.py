@@ -25,10 +25,13 @@ def current_generation(
         usable = record.status is not GenerationStatus.RETIRED and record.number in existing
         if usable and record.embed_fingerprint == embed:
             return record.number
-    # A ledger restored from before the generation was begun does not know it: the index itself does.
-    known = {record.number for record in records}
-    unknown = (n for n in reversed(existing) if n not in known and index.built_under(n) == embed)
-    return next(unknown, None)
+    # A ledger that is restored does not know what was begun since, and an index that is restored has again
+    # what the ledger calls retired: the index itself knows what it was built under. The live one comes first.
+    lost = index.incomplete()
+    there = [n for n in reversed(existing) if n not in lost and index.built_under(n) == embed]
+    if len(there) > 1 and (live := index.live()) in there:
+        return live
+    return there[0] if there else None
 
 
 def planned_generation(ledger: Ledger, index: VectorIndex, index_name: str, embed: str) -> int:
@@ -67,6 +70,8 @@ def ensure_generation(
             made = GenerationRecord(index_name, number, embed, embedder.dimension, status, clock())
             ledger.save_generation(made)
             records = [*records, made]
+        elif not live:
+            _take_up(ledger, records, number)
         if live:
             _say_live(ledger, records, number, index.generations())
     return number
@@ -171,6 +176,13 @@ def _said_live(ledger: Ledger, index: VectorIndex, index_name: str) -> int | Non
         ),
         None,
     )
+
+
+def _take_up(ledger: Ledger, records: Sequence[GenerationRecord], number: int) -> None:
+    """A retired generation that the index has again is being built again."""
+    for record in records:
+        if record.number == number and record.status is GenerationStatus.RETIRED:
+            ledger.save_generation(replace(record, status=GenerationStatus.BUILDING))
 
 
 def _say_live(

@@ -126,7 +126,7 @@ def with_quarantine(job: Job, ledger: Ledger, summary: RunSummary) -> RunSummary
 
 
 def with_waiting(job: Job, tools: Tools, summary: RunSummary) -> RunSummary:
-    """Add what a new generation waits for, while there is one."""
+    """Add what a new generation waits for, while there is one, and what a lost index still lacks."""
     embed = embed_fingerprint(tools.embedder, tools.lexical)
     found = waiting(
         tools.ledger,
@@ -137,6 +137,7 @@ def with_waiting(job: Job, tools: Tools, summary: RunSummary) -> RunSummary:
         job.disabled,
         tools.clock,
         job.source,
+        doubtful=summary.reconciled > 0 or summary.status == RunStatus.FAILED.value,
     )
     return replace(summary, waiting=found.sentence()) if found else summary
 

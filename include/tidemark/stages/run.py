@@ -1,6 +1,7 @@
 """One whole run in this process: the same stages as the DAG, without a scheduler."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from uuid import uuid4
 
@@ -62,6 +63,8 @@ def run_source(job: Job, tools: Tools, trigger: str, note: str = "") -> RunSumma
             summary = _stages(job, tools)
         except TidemarkError as error:
             summary = _failed(job, error)
+            with suppress(TidemarkError):  # which may be what this run failed of
+                summary = with_waiting(job, tools, summary)
         except BaseException as error:
             # Also for Ctrl-C: the ledger must not say for ever that the run is running.
             finish(job, tools, _failed(job, error))

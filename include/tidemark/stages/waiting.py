@@ -51,6 +51,7 @@ class Stuck:
 class Waiting:
     """generations: that is being built; or, ``given_up``, those that are to be dropped.
 
+    lost: nothing is built; the live generation lacks what the sources had in one that is not there any more.
     stuck: the first of ``stuck_count`` documents. They are not counted with their sources.
     """
 
@@ -59,15 +60,30 @@ class Waiting:
     sources: tuple[Awaited, ...] = ()
     stuck: tuple[Stuck, ...] = ()
     stuck_count: int = 0
+    lost: bool = False
 
     def sentence(self) -> str:
         """For people: what waits, for what, and what to do."""
         numbers = ", ".join(map(str, self.generations))
+        if self.lost:
+            return self._of_what_is_lost()
         if self.given_up:
             head = f"The model was set back; generation {numbers} is dropped"
         else:
             head = f"Generation {numbers} is being built and goes live"
         return " ".join(filter(None, (self._for_sources(head), self._for_documents(head))))
+
+    def _of_what_is_lost(self) -> str:
+        count = sum(found.documents for found in self.sources)
+        documents = "1 document" if count == 1 else f"{count} documents"
+        names = ", ".join(f"{found.words()} ({found.documents})" for found in self.sources[:NAMED])
+        if len(self.sources) > NAMED:
+            names += f" and {len(self.sources) - NAMED} more"
+        return (
+            f"No search finds {documents} that the ledger knows, for the index was lost or set back: "
+            f"{names}. `tidemark index --all` brings them back; of a source that is away, or not declared, "
+            "`tidemark audit SOURCE --repair` does, from the stored snapshots."
+        )
 
     def _for_sources(self, head: str) -> str:
         if not self.sources:
@@ -99,6 +115,7 @@ class Waiting:
         return {
             "generations": list(self.generations),
             "given_up": self.given_up,
+            "lost": self.lost,
             "sources": [
                 {"source": s.source, "documents": s.documents, "standing": s.standing}
                 for s in self.sources
@@ -121,14 +138,19 @@ def waiting(
     disabled: Collection[str],
     clock: Clock = utc_now,
     source: str = "",
+    *,
+    doubtful: bool = False,
 ) -> Waiting | None:
     """What is waited for, None when nothing is; costs one small query where no generation is being built.
 
     ``embed``: the present embedding fingerprint. ``declared``: sources that have runs, ``disabled``: those
-    that are declared and have none. ``source``: the one that a run is just ending of.
+    that are declared and have none. ``source``: the one that a run is just ending of. ``doubtful``: look for
+    documents that the live generation lacks, too; then it costs a look at all documents.
     """
     records = ledger.generations(index_name)
     building = [r.number for r in records if r.status is GenerationStatus.BUILDING]
+    if not building and doubtful:
+        return _lost(ledger, index, declared, disabled)
     live = index.live() if building else None
     goal = current_generation(ledger, index, index_name, embed) if live is not None else None
     if goal is None:
@@ -153,6 +175,17 @@ def waiting(
         tuple(stuck),
         counts.total(),
     )
+
+
+def _lost(
+    ledger: Ledger, index: VectorIndex, declared: Collection[str], disabled: Collection[str]
+) -> Waiting | None:
+    live = index.live()
+    outside = ledger.sources_outside(live) if live is not None else {}
+    if live is None or not outside:
+        return None
+    lacking = [Awaited(n, count, _standing(n, declared, disabled)) for n, count in outside.items()]
+    return Waiting((live,), given_up=False, sources=tuple(lacking), lost=True)
 
 
 def _standing(name: str, declared: Collection[str], disabled: Collection[str]) -> str:

@@ -197,6 +197,11 @@ def _keep(
     for name in sorted(names):
         counts = drift.counts(name)
         findings = {"checked": seen.points[name], **{kind.value: counts[kind] for kind in KINDS}}
-        given.ledger.save_audit(AuditRecord(name, now, findings, repaired.documents[name]))
+        # What is left after a repair is not told source by source.
+        left = {k: n for k, n in findings.items() if n and k != "checked"}
+        unknown = report.repair and any(report.left.values())
+        told = None if unknown else {} if report.repair else left
+        given.ledger.save_audit(AuditRecord(name, now, findings, repaired.documents[name], told))
     if report.source is None:
-        given.ledger.save_audit(AuditRecord(None, now, report.flat(), report.repaired))
+        left = {k: n for k, n in (report.left if report.repair else report.counts).items() if n}
+        given.ledger.save_audit(AuditRecord(None, now, report.flat(), report.repaired, left))

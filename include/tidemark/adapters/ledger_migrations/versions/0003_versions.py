@@ -132,4 +132,5 @@ def _indexes() -> None:
         postgresql_where=sa.text("expired AND reason <> 'taken_down'"),
     )
     op.create_index("run_finished_at_idx", "run", ["finished_at"])
+    op.add_column("audit", sa.Column("left", JSONB()))
     op.create_index("audit_audited_at_idx", "audit", ["audited_at"])

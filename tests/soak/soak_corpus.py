@@ -45,15 +45,11 @@ class Document:
 
 @dataclass
 class Corpus:
-    """The documents under a folder. ``change`` edits, adds, deletes and renames some of them.
-
-    renamed: the names of those that were at another address before.
-    """
+    """The documents under a folder. ``change`` edits, adds, deletes and renames some of them."""
 
     folder: Path
     random: Random
     documents: list[Document] = field(default_factory=list)
-    renamed: set[str] = field(default_factory=set)
     _made: int = 0
     _sentences: int = 0
 
@@ -102,7 +98,6 @@ class Corpus:
 
     def _rename(self, document: Document) -> None:
         before = document.path
-        self.renamed.add(document.name)
         document.path = self._path(self._next(), document.kind)
         document.path.parent.mkdir(parents=True, exist_ok=True)
         before.rename(document.path)

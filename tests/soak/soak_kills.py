@@ -143,21 +143,19 @@ def measure(home: Home, source: str) -> Usual:
 
 @dataclass(frozen=True)
 class Twice:
-    """What was embedded more than once.
+    """What was done twice: embedded by a run that was killed before it was committed, and embedded again.
 
-    in_vain: by killed process, the documents that it embedded and did not commit, of which a later one
-        embedded a text again. though_kept: the documents whose text was committed and embedded again.
-    texts: how many texts, of how many altogether.
+    documents: how many, by killed process. texts: how many texts of theirs, of how many altogether. A text
+    that was committed, went with an edit or a rename and came back with another one, is no such text.
     """
 
-    in_vain: dict[str, int]
-    though_kept: set[str]
+    documents: dict[str, int]
     texts: int
     all_texts: int
 
     @property
     def most(self) -> int:
-        return max(self.in_vain.values(), default=0)
+        return max(self.documents.values(), default=0)
 
 
 def embedded_twice(log: Path, committed: Mapping[str, set[str]]) -> Twice:
@@ -167,18 +165,14 @@ def embedded_twice(log: Path, committed: Mapping[str, set[str]]) -> Twice:
     """
     last: dict[str, str] = {}
     in_vain: dict[str, set[str]] = defaultdict(set)
-    though_kept: set[str] = set()
     texts = lines = 0
     for line in log.read_text().splitlines():
         process, text, document = line.split()
         lines += 1
         before = last.get(text, process)
-        if before != process:
+        lost = before in committed and document not in committed[before]
+        if before != process and lost:
+            in_vain[before].add(document)
             texts += 1
-            if before in committed and document not in committed[before]:
-                in_vain[before].add(document)
-            else:
-                though_kept.add(document)
         last[text] = process
-    told = {process: len(found) for process, found in in_vain.items()}
-    return Twice(told, though_kept, texts, lines)
+    return Twice({process: len(found) for process, found in in_vain.items()}, texts, lines)

@@ -26,3 +26,8 @@ def test_a_time_is_in_utc_unless_it_says_otherwise(time: str) -> None:
 def test_nonsense_is_refused_with_how_to_write_it(text: str) -> None:
     with pytest.raises(typer.BadParameter, match="write 2026-11-03"):
         moment_of(text)
+
+
+def test_a_day_that_is_yet_to_come_is_refused() -> None:
+    with pytest.raises(typer.BadParameter, match="yet to come"):
+        moment_of("2999-01-01")

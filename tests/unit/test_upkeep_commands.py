@@ -183,3 +183,29 @@ def test_without_a_source_it_is_kept_out_of_every_one(world: World) -> None:
     assert [stone.uri for stone in world.ledger.taken_down("another")] == [A]
     assert call("takedown", A, "--undo").exit_code == 0
     assert world.ledger.taken_down("another") == []
+
+
+def test_a_dry_run_of_a_takedown_tells_what_would_go_and_touches_nothing(world: World) -> None:
+    before = world.texts()
+    told = json.loads(call("takedown", A, "--dry-run", "--json").stdout)
+    [would] = told["documents"]
+    assert would["would_remove"]["points.g1"] == 1
+    assert "points of generation 1" in call("takedown", A, "--dry-run").stdout
+    assert (world.texts(), world.ledger.taken_down(SOURCE)) == (before, [])
+    assert call("takedown", "https://example.org/none", "--dry-run").exit_code == 1
+
+
+def test_without_an_address_all_that_was_taken_down_is_listed(world: World) -> None:
+    assert "Nothing was taken down." in call("takedown").stdout
+    shown = call("takedown", A).stdout
+    assert f"tidemark takedown {A} --undo" in " ".join(shown.split())
+    [listed] = json.loads(call("takedown", "--json").stdout)["takedowns"]
+    assert (listed["uri"], listed["everywhere"], listed["finished"]) == (A, True, True)
+    assert A in call("takedown").stdout
+    call("takedown", A, "--undo")
+    assert json.loads(call("takedown", "--json").stdout) == {"takedowns": []}
+
+
+def test_an_undo_needs_an_address(world: World) -> None:
+    assert call("takedown", "--undo").exit_code == 2
+    assert call("takedown", A, "--undo", "--dry-run").exit_code == 2

@@ -36,11 +36,14 @@ def moment_of(text: str) -> datetime:
         found = datetime.fromisoformat(written)
         if not any(mark in written for mark in "T: "):
             found = datetime.combine(found.date(), time.max)
-        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise typer.BadParameter(
             f"{text!r} is no time; write 2026-11-03 or 2026-11-03T08:00", param_hint="--as-of"
         ) from None
+    if found.date() > datetime.now(UTC).date():
+        raise typer.BadParameter(f"{text!r} is yet to come", param_hint="--as-of")
+    return found
 
 
 def recalled(shop: Workshop, found: Explanation, moment: datetime) -> dict[str, Canonical]:

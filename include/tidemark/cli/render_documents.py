@@ -21,8 +21,9 @@ VERSIONS = 10
 def explanations(uri: str, found: Sequence[Explanation]) -> RenderableType:
     if not found:
         return Text(
-            f"Nothing is known of {safe(uri)}: no crawl has seen it. `tidemark plan SOURCE` shows what a "
-            "crawl finds."
+            f"Nothing is known of {safe(uri)}: no run has had it to index. `tidemark plan SOURCE` shows what "
+            "a crawl finds, and what is excluded, and why; of hidden files, and of files whose format is not "
+            "known, it sees nothing. What is to be explained is a document's address, not a source."
         )
     return Group(*(_explanation(e) for e in found))
 

@@ -1,13 +1,14 @@
 """Takedowns and housekeeping, told to people."""
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tidemark.cli.texts import safe
+from tidemark.cli.texts import add_row, safe, table_of
 from tidemark.stages.housekeeping import Housekeeping
 from tidemark.stages.takedown import TakenDown
 
@@ -53,9 +54,42 @@ def _takedown(done: TakenDown) -> RenderableType:
     where = "every source" if done.everywhere else f"the source {done.found.source}"
     parts.append(Text(safe(f"  kept out of {where}: {', '.join(done.addresses)}")))
     parts.append(
-        Text("  the next crawl may index it again after: tidemark takedown URI --undo", style="dim")
+        Text(
+            safe(
+                "  its history is gone for good; the next crawl may index it again after: tidemark takedown "
+                f"{quote(done.found.uri)} --undo"
+            ),
+            style="dim",
+        )
     )
     return Group(*parts)
+
+
+def previewed(uri: str, would: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """What would be removed, store by store."""
+    if not would:
+        return Text(safe(f"Nothing is known of {uri}."), style="yellow")
+    parts: list[RenderableType] = []
+    for one in would:
+        table = Table("store", "would be removed", box=None, pad_edge=False)
+        for name, count in sorted(one["would_remove"].items()):
+            store, _, generation = name.partition(".g")
+            table.add_row(f"{_STORES[store]} {generation}".strip(), str(count))
+        parts += [Text(safe(f"{one['uri']} (source {one['source']})")), table]
+    return Group(*parts)
+
+
+def listed(found: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """All that is kept out by order."""
+    if not found:
+        return Text("Nothing was taken down.")
+    table = table_of("on (UTC)", "source", "address", "kept out of")
+    for one in found:
+        when = (one["taken_down_at"] or "")[:16].replace("T", " ") or "not finished: repeat it"
+        add_row(
+            table, when, one["source"], one["uri"], "every source" if one["everywhere"] else "it"
+        )
+    return table
 
 
 def lifted(uri: str, undone: Sequence[Mapping[str, Any]]) -> RenderableType:

@@ -6,8 +6,8 @@ from tidemark.cli.explaining import spellings
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.identity import document_id
 from tidemark.stages.kept_out import keeper
-from tidemark.stages.takedown import TakenDown, lift, take_down
-from tidemark.stages.takedown_order import Found, find
+from tidemark.stages.takedown import TakenDown, lift, take_down, would_remove
+from tidemark.stages.takedown_order import Found, find, unfinished
 from tidemark.wiring import Workshop
 
 
@@ -26,6 +26,44 @@ def run_takedown(shop: Workshop, uri: str, source: str | None) -> list[TakenDown
         take_down(shop.stores, shop.embedding_cache, one, everywhere=source is None)
         for one in found
     ]
+
+
+def preview_takedown(shop: Workshop, uri: str, source: str | None) -> list[dict[str, Any]]:
+    """What a takedown would remove, store by store; [] for nothing."""
+    return [
+        {
+            "source": found.source,
+            "uri": found.uri,
+            "would_remove": would_remove(shop.stores, shop.embedding_cache, found),
+        }
+        for found in found_documents(shop, uri, source)
+    ]
+
+
+def list_takedowns(shop: Workshop) -> list[dict[str, Any]]:
+    """All that is kept out by order, and the takedowns that were cut short, by source and address."""
+    stones = {
+        (stone.source, stone.uri): stone
+        for name in _names(shop)
+        for stone in shop.ledger.taken_down(name)
+    }
+    told = [
+        {
+            "source": stone.source,
+            "uri": stone.uri,
+            "taken_down_at": stone.removed_at.isoformat(),
+            "everywhere": stone.everywhere,
+            "finished": True,
+        }
+        for _, stone in sorted(stones.items())
+    ]
+    begun = [
+        {"source": order.found.source, "uri": uri, "taken_down_at": None,
+         "everywhere": order.everywhere, "finished": False}
+        for order in unfinished(shop.stores.artifacts)
+        for uri in order.uris.values()
+    ]  # fmt: skip
+    return [*begun, *told]
 
 
 def undo_takedown(shop: Workshop, uri: str, source: str | None) -> list[dict[str, Any]]:

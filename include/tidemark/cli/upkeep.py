@@ -124,8 +124,12 @@ def retry(
 @upkeep.command()
 def takedown(
     uri: Annotated[
-        str, typer.Argument(help="A document's address, or the path of a file.", callback=text)
-    ],
+        str | None,
+        typer.Argument(
+            help="A document's address, or the path of a file; without, all that were taken down are listed.",
+            callback=text,
+        ),
+    ] = None,
     source: Annotated[
         str | None,
         typer.Option(
@@ -137,15 +141,35 @@ def takedown(
     undo: Annotated[
         bool, typer.Option("--undo", help="Let the next crawl index it again.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be removed; remove nothing.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Remove one document from everywhere, prove it, and keep it out of the next crawls."""
     from tidemark.cli import render_takedowns
-    from tidemark.cli.takedowns import run_takedown, undo_takedown
+    from tidemark.cli.takedowns import (
+        list_takedowns,
+        preview_takedown,
+        run_takedown,
+        undo_takedown,
+    )
 
     output = Output(as_json)
+    if undo and (dry_run or uri is None):
+        raise typer.BadParameter("--undo takes an address and no --dry-run")
     with told(output):
-        if undo:
+        if uri is None:
+            listed = list_takedowns(workshop())
+            output.result({"takedowns": listed}, lambda: render_takedowns.listed(listed))
+            return
+        if dry_run:
+            would = preview_takedown(workshop(), uri, source)
+            output.result(
+                {"uri": uri, "documents": would}, lambda: render_takedowns.previewed(uri, would)
+            )
+            found = bool(would)
+        elif undo:
             lifted = undo_takedown(workshop(), uri, source)
             output.result(
                 {"uri": uri, "lifted": lifted}, lambda: render_takedowns.lifted(uri, lifted)

@@ -201,7 +201,9 @@ def _known(
     if reason is Reason.UNCHANGED and modified and _retyped(record, observed):
         reason = Reason.CONTENT
     if reason is Reason.QUARANTINED:
-        return restore_snapshot(record, target) or replace(decision, reason=reason)
+        return restore_snapshot(record, target) or replace(
+            decision, reason=reason, detail=_as_before(record)
+        )
     if reason is Reason.UNCHANGED:
         return decision
     action = Action.ADD if reason is Reason.NEW else Action.UPDATE
@@ -219,8 +221,16 @@ def _too_large(
     failure = record.failure if record else None
     # One without a live version whose write was cut short: what there is of it goes.
     if not in_flight and failure is not None and failure.raw_hash == oversize_mark(observed.detail):
-        return replace(decision, reason=Reason.QUARANTINED)
+        return replace(decision, reason=Reason.QUARANTINED, detail=_as_before(record))
     return replace(decision, action=Action.QUARANTINE, reason=Reason.FAILED)
+
+
+def _as_before(record: DocumentRecord | None) -> str:
+    """How a document in quarantine failed, and what is live of it meanwhile."""
+    if record is None or record.failure is None:
+        return ""
+    live = "its last good version is live" if record.raw_hash else "nothing of it is live"
+    return f"{record.failure.message} ({live})"
 
 
 def oversize_mark(detail: str) -> str:

@@ -92,9 +92,13 @@ class Explanation:
                 f" It was not reached by the last {record.missing_runs} complete crawl(s), since "
                 f"{record.missing_since:%Y-%m-%d %H:%M} UTC."
             )
+        chunks = "1 chunk" if record.chunks == 1 else f"{record.chunks} chunks"
+        sections = "1 section" if record.sections == 1 else f"{record.sections} sections"
+        if not record.chunks:
+            missing += " No search finds it, for it has no text but its title and headings."
         return (
-            f"It is indexed with {record.chunks} chunks in {record.sections} sections; last written "
-            f"{indexed} ({record.reason}), last seen {record.last_seen:%Y-%m-%d %H:%M} UTC.{missing}"
+            f"It is indexed with {chunks} in {sections}; last written {indexed} ({record.reason}), "
+            f"last seen {record.last_seen:%Y-%m-%d %H:%M} UTC.{missing}"
         )
 
     def _last_kept_out(self) -> str:

@@ -6,8 +6,7 @@ The order of the steps is what makes it safe to kill and to repeat:
 every generation go; 3. a tombstone takes the place of the ledger's rows, for each address of the document,
 its own last; 4. its history is forgotten, so that nothing of it counts as in use any more; 5. snapshots,
 elements and vectors go, unless another document shares them, and the embedding cache is emptied, for it
-cannot be told whose its vectors are; 6. the written order goes. Killed before 3 a run may still heal the
-document, as it heals any that was cut short; from 3 on it stays out.
+cannot be told whose its vectors are; 6. the written order goes. From 1 on every run keeps it out.
 
 What keeps it out are hashes: of every version's bytes, also of those that failed, and of their main texts.
 """
@@ -130,6 +129,13 @@ def take_down(
         [order.uris[key] for key in reversed(order.ids)],
         order.everywhere,
     )
+
+
+def would_remove(stores: Stores, cache: VectorCache, found: Found) -> dict[str, int]:
+    """What each store has of a document that may be taken down (keys as in ``TakenDown``); writes nothing."""
+    order = order_of(stores, found, f"{found.source}__takedown__dry")
+    with stores.index.session():
+        return _count(stores, cache, order)
 
 
 def lift(stores: Stores, found: Found) -> list[str]:

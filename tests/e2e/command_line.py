@@ -21,7 +21,12 @@ class CommandLine:
 
     def env(self) -> dict[str, str]:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("TIDEMARK_")}
-        own = {"TIDEMARK_HOME": str(self.home), "PYTHONPATH": str(PROJECT / "include")}
+        own = {
+            "TIDEMARK_HOME": str(self.home),
+            "PYTHONPATH": str(PROJECT / "include"),
+            # Other tests run beside these; threads that wait for a core only take it from others.
+            "TIDEMARK_EMBEDDING_THREADS": "1",
+        }
         if self.sources is not None:
             own["TIDEMARK_SOURCES_FILE"] = str(self.sources)
         return {**inherited, **own, **self.environment}

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
+from tidemark.domain.errors import PermanentError
 from tidemark.domain.model import PointWrite
 from tidemark.orchestration.context import tidemark_run_id
 from tidemark.settings import PROJECT, Settings
@@ -67,10 +68,16 @@ class System:
         return {task.label: task.state for task in self.api.tasks(run.dag_id, run.run_id)}
 
     def logs(self, run: DagRun) -> str:
-        failed = [t for t in self.api.tasks(run.dag_id, run.run_id) if t.state != "success"]
-        return "\n".join(
-            f"{t.label} {t.state}\n" + "\n".join(self.api.log(run, t)[-15:]) for t in failed
-        )
+        told: list[str] = []
+        for task in self.api.tasks(run.dag_id, run.run_id):
+            if task.state == "success":
+                continue
+            try:
+                lines = self.api.log(run, task)[-15:]
+            except PermanentError as error:  # it never began
+                lines = [str(error)]
+            told.append("\n".join([f"{task.label} {task.state}", *lines]))
+        return "\n".join(told)
 
     def uris(self) -> set[str]:
         points = self.shop.index.scan_points(1, {"source": "site"})
@@ -96,7 +103,12 @@ def system(module_folder: Path) -> Iterator[System]:
             f"  many: {{kind: files, path: {documents}}}\n"
         )
         home = folder / "home"
-        env = {"TIDEMARK_SOURCES_FILE": str(sources), "TIDEMARK_BATCH_DOCUMENTS": "20"}
+        env = {
+            "TIDEMARK_SOURCES_FILE": str(sources),
+            "TIDEMARK_BATCH_DOCUMENTS": "20",
+            # Two tasks at a time, and another worker's tests: more threads would wait for each other.
+            "TIDEMARK_EMBEDDING_THREADS": "1",
+        }
         with LocalAirflow(home, env=env, scheduled=False, triggerer=False) as airflow:
             shop = Workshop(
                 Settings(home=home, sources_file=sources)  # type: ignore[call-arg]

@@ -13,6 +13,10 @@ CODE := $(wildcard include dags plugins tests benchmarks docs)
 WORKERS ?= 2
 PYTEST_ARGUMENTS ?=
 
+# So that tests draw, and sets are walked through, in the same order each time; try others by hand.
+PYTHONHASHSEED ?= 0
+export PYTHONHASHSEED
+
 export PORT TIDEMARK_SAMPLE_PORT TIDEMARK_TORCH
 
 help: ## what there is

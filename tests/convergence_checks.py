@@ -31,6 +31,7 @@ from tidemark.domain.hashing import digest_of, digest_text
 from tidemark.domain.records import DocumentStatus, GenerationStatus
 from tidemark.domain.summary import RunSummary
 from tidemark.stages.job import embed_fingerprint, raw_key
+from tidemark.stages.takedown_order import unfinished
 from worlds import SOURCE
 
 
@@ -85,7 +86,9 @@ class Checked(Tried):
         return expected(site, self.setup)
 
     def _taken(self) -> set[str]:
-        return {stone.uri for stone in self.world.ledger.taken_down(SOURCE)}
+        begun = unfinished(self.world.artifacts)
+        stones = self.world.ledger.taken_down(SOURCE)
+        return {stone.uri for stone in stones} | {u for order in begun for u in order.uris.values()}
 
     def _unchecked(self) -> set[str]:
         """Addresses of which the site alone does not tell what is live there.
@@ -96,6 +99,8 @@ class Checked(Tried):
         taken = self._taken()
         stones = self.world.ledger.taken_down(SOURCE)
         raws = {raw for stone in stones for raw in (stone.raw_hash, *stone.kept_out)}
+        # A takedown that was cut short outlives the ledger, which knew who had the same bytes before.
+        raws |= {raw for order in unfinished(self.world.artifacts) for raw in order.kept_out}
         found = {
             uri
             for uri, page in self.site.items()

@@ -161,7 +161,9 @@ class World:
         self.source.fetched.clear()
         self.partitioner.calls.clear()
         self.embedder.texts.clear()
-        return run_source(self.job(**changes), self.tools(), "test")
+        # Opened once: an embedded engine takes longer to open than all that is done with it here.
+        with self.index.session():
+            return run_source(self.job(**changes), self.tools(), "test")
 
     def _clock(self) -> datetime:
         self.now += timedelta(milliseconds=1)

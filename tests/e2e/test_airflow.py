@@ -342,7 +342,11 @@ def wait_for_question(system: System, run: DagRun) -> dict[str, Any]:
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         asked = system.api.question(run, "approve")
-        if asked is not None:
+        # The question is there before its task has let go; answered in between, Airflow fails that task.
+        states = [
+            t.state for t in system.api.tasks(run.dag_id, run.run_id) if t.task_id == "approve"
+        ]
+        if asked is not None and states not in (["running"], ["queued"], ["scheduled"]):
             return asked
         assert not system.api.run(run.dag_id, run.run_id).ended, system.logs(run)
         time.sleep(0.5)

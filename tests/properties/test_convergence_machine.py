@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 BY_HAND = os.environ.get("TIDEMARK_MACHINE_EXAMPLES")
 """How many histories to try, others each time; without, the same ones each time."""
-EXAMPLES = int(BY_HAND or 150)
+EXAMPLES = int(BY_HAND or 120)
 """Of ``STEPS`` steps at most."""
 STEPS = 30
 

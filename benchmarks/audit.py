@@ -18,17 +18,20 @@ from pathlib import Path
 from time import perf_counter, process_time
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from tidemark.adapters.embedded_postgres import EmbeddedPostgres
-from tidemark.adapters.hash_embedder import HashEmbedder
-from tidemark.adapters.ledger_migrations import upgrade
-from tidemark.adapters.lexical import Bm25Encoder
-from tidemark.adapters.postgres_ledger import PostgresLedger
-from tidemark.adapters.qdrant_edge import QdrantEdgeIndex
-from tidemark.domain.checksums import vectors_hash
-from tidemark.domain.hashing import digest_of, digest_text
-from tidemark.domain.identity import document_id
-from tidemark.domain.model import Fingerprints, Payload, PointWrite, SectionPayload, Validators
-from tidemark.domain.records import (
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("include", "tests")]
+
+# Below, since its path is set first.
+from fakes.embedder import HashEmbedder  # noqa: E402
+from tidemark.adapters.embedding.lexical import Bm25Encoder  # noqa: E402
+from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex  # noqa: E402
+from tidemark.adapters.ledger.migrations import upgrade  # noqa: E402
+from tidemark.adapters.ledger.postgres import PostgresLedger  # noqa: E402
+from tidemark.adapters.services.postgres import EmbeddedPostgres  # noqa: E402
+from tidemark.domain.chunks import Fingerprints, Payload, PointWrite, SectionPayload  # noqa: E402
+from tidemark.domain.documents import Validators  # noqa: E402
+from tidemark.domain.hashing import digest_of, digest_text, vectors_hash  # noqa: E402
+from tidemark.domain.identity import document_id  # noqa: E402
+from tidemark.domain.records import (  # noqa: E402
     ChunkRecord,
     DocumentRecord,
     DocumentStatus,
@@ -37,10 +40,10 @@ from tidemark.domain.records import (
     RunDocument,
     SectionRecord,
 )
-from tidemark.stages.auditing.given import AuditTools
-from tidemark.stages.auditing.whole import audit_index
-from tidemark.stages.job import Job, Tools, embed_fingerprint
-from tidemark.stages.payloads import checksum_of
+from tidemark.stages.audit.given import AuditTools  # noqa: E402
+from tidemark.stages.audit.whole import audit_index  # noqa: E402
+from tidemark.stages.job import Job, Tools, embed_fingerprint  # noqa: E402
+from tidemark.stages.process.payloads import checksum_of  # noqa: E402
 
 DIMENSION = 384
 LEXICAL = Bm25Encoder()

@@ -1,20 +1,17 @@
 """Documents for the benchmarks of chunking: partitioned, and as the text that all splitters get."""
 
-import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-if importlib.util.find_spec("tidemark") is None:
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "include"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("include", "tests")]
 
 # Below, since its path is set first.
-from tidemark.adapters.files import FilesOptions, FilesSource
-from tidemark.adapters.hash_embedder import WordTokenizer
-from tidemark.adapters.unstructured_partitioner import UnstructuredPartitioner
-from tidemark.domain.errors import DocumentError
-from tidemark.domain.model import (
+from fakes.embedder import WordTokenizer  # noqa: E402
+from tidemark.adapters.partition.partitioner import UnstructuredPartitioner  # noqa: E402
+from tidemark.adapters.sources.files.source import FilesOptions, FilesSource  # noqa: E402
+from tidemark.domain.documents import (  # noqa: E402
     CELL,
     CrawlItem,
     Element,
@@ -22,7 +19,8 @@ from tidemark.domain.model import (
     PartitionedDocument,
     Validators,
 )
-from tidemark.ports import Tokenizer
+from tidemark.domain.errors import DocumentError  # noqa: E402
+from tidemark.ports import Tokenizer  # noqa: E402
 
 SAMPLES = Path(__file__).resolve().parents[1] / "include" / "samples"
 
@@ -79,8 +77,8 @@ def tokenizer_named(name: str) -> Tokenizer:
     """The tokenizer of a packaged model or folder, or "words" for one that needs no model."""
     if name == "words":
         return WordTokenizer()
-    from tidemark.adapters.hf_tokenizer import HuggingFaceTokenizer
-    from tidemark.adapters.model_files import resolve_model
+    from tidemark.adapters.embedding.models import resolve_model
+    from tidemark.adapters.embedding.tokenizer import HuggingFaceTokenizer
 
     return HuggingFaceTokenizer(resolve_model(name))
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tidemark.domain.model import CELL, Element, ElementKind
+from tidemark.domain.documents import CELL, Element, ElementKind
 
 Range = tuple[int, int]
 

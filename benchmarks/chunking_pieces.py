@@ -9,10 +9,10 @@ from chunking_corpus import Page, letters_of
 from chunking_edits import Edit, Elements, Range
 from chunking_peers import Peer
 
-from tidemark.domain.model import ElementKind, PartitionedDocument
+from tidemark.domain.documents import ElementKind, PartitionedDocument
 from tidemark.domain.profile import Profile
 from tidemark.ports import Tokenizer
-from tidemark.stages.chunk import chunk_document
+from tidemark.stages.chunking.chunk import chunk_document
 
 DOCUMENT = UUID(int=1)
 

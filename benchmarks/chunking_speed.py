@@ -24,10 +24,10 @@ from uuid import UUID
 from chunking_corpus import SAMPLES, Loaded, load, page_of, tokenizer_named
 from chunking_peers import peers
 
-from tidemark.domain.model import Element, ElementKind
+from tidemark.domain.documents import Element, ElementKind
 from tidemark.domain.profile import Profile
 from tidemark.ports import Tokenizer
-from tidemark.stages.chunk import chunk_document
+from tidemark.stages.chunking.chunk import chunk_document
 
 DOCUMENT = UUID(int=1)
 MEGABYTE = 10**6

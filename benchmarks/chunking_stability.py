@@ -34,7 +34,7 @@ from chunking_edits import Edit, Range, edits_of
 from chunking_peers import peers
 from chunking_pieces import Cut, Piece, changes_of, peer_cut, tidemark_cut, touched, with_wake
 
-from tidemark.domain.model import PartitionedDocument
+from tidemark.domain.documents import PartitionedDocument
 from tidemark.domain.profile import Profile
 
 TIDEMARK = "Tidemark"

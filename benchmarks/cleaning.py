@@ -25,10 +25,9 @@ from cleaning_peers import PEERS, Output
 from lxml import etree
 from lxml import html as lxml_html
 
-from tidemark.adapters.html_cleaner import clean_html
-from tidemark.adapters.html_site_blocks import blocks_of
-from tidemark.adapters.html_titles import heading_text
-from tidemark.domain.site_furniture import learn
+from tidemark.adapters.partition.html.boilerplate import blocks_of
+from tidemark.adapters.partition.html.cleaner import clean_html, heading_text
+from tidemark.domain.boilerplate import learn
 
 TRUTH = Path(__file__).parent / "cleaning_truth" / "sites.json"
 _WORD = re.compile(r"\w+")

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import process_time
 
-from tidemark.adapters.html_cleaner import clean_html, parse_page
-from tidemark.adapters.html_inspector import HtmlInspector
-from tidemark.domain.model import RawDocument
+from tidemark.adapters.inspection.inspector import HtmlInspector
+from tidemark.adapters.partition.html.cleaner import clean_html, parse_page
+from tidemark.domain.documents import RawDocument
 
 PASSES = 3
 

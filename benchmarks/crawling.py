@@ -26,12 +26,15 @@ from pathlib import Path
 from time import perf_counter, process_time
 from urllib.parse import quote
 
-from crawling_server import etag_of, page, paths
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("include", "tests")]
 
-from tidemark.adapters.memory_source import MemoryKnown
-from tidemark.adapters.website import WebsiteOptions, WebsiteSource
-from tidemark.domain.model import CrawlEnd, CrawlItem, Validators
-from tidemark.ports import Known
+# Below, since its path is set first.
+from crawling_server import etag_of, page, paths  # noqa: E402
+
+from fakes.source import MemoryKnown  # noqa: E402
+from tidemark.adapters.sources.website.crawl import WebsiteOptions, WebsiteSource  # noqa: E402
+from tidemark.domain.documents import CrawlEnd, CrawlItem, Validators  # noqa: E402
+from tidemark.ports import Known  # noqa: E402
 
 CONCURRENCY = 8
 SAID: dict[str, CrawlItem] = {}

@@ -22,15 +22,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 BEGAN = time.perf_counter()
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "include"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("include", "tests")]
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 # Below, since the clock starts before the product is imported and its path is set first.
-from tidemark.adapters.hash_embedder import HashEmbedder  # noqa: E402
-from tidemark.adhoc import adhoc_files  # noqa: E402
+from fakes.embedder import HashEmbedder  # noqa: E402
+from tidemark.cli.adhoc import adhoc_files  # noqa: E402
+from tidemark.config.settings import Settings  # noqa: E402
+from tidemark.pipeline import new_run_id, run_source  # noqa: E402
 from tidemark.ports import Embedder  # noqa: E402
-from tidemark.settings import Settings  # noqa: E402
-from tidemark.stages.run import new_run_id, run_source  # noqa: E402
 from tidemark.wiring import Workshop  # noqa: E402
 
 
@@ -115,7 +115,7 @@ def main() -> None:
 
 def _stop(shop: Workshop) -> None:
     """Leave no server behind: the store is one benchmark's own."""
-    from tidemark.adapters.embedded_postgres import EmbeddedPostgres
+    from tidemark.adapters.services.postgres import EmbeddedPostgres
 
     EmbeddedPostgres(shop.settings.home / "postgres").stop()
 

@@ -2,7 +2,7 @@
 
 from airflow.sdk import dag
 
-from tidemark.orchestration import auditing
+from tidemark.orchestration import audit as auditing
 
 
 @dag(**auditing.audit_arguments())

@@ -2,10 +2,10 @@
 
 from airflow.sdk import DAG, dag
 
-from tidemark.declarations import SourceDeclaration
+from tidemark.config.sources_file import SourceDeclaration
 from tidemark.orchestration import tasks
-from tidemark.orchestration.approval import GuardOperator
-from tidemark.orchestration.declared import dag_arguments, dags_by_id, source_asset
+from tidemark.orchestration.dags import dag_arguments, dags_by_id, source_asset
+from tidemark.orchestration.tasks import GuardOperator
 
 
 def index_source(source: SourceDeclaration) -> DAG:

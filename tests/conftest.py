@@ -12,8 +12,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, NullPool, create_engine, text
 
-from tidemark.adapters.embedded_postgres import EmbeddedPostgres
-from tidemark.adapters.ledger_tables import metadata
+from tidemark.adapters.ledger.tables import metadata
+from tidemark.adapters.services.postgres import EmbeddedPostgres
 
 THROWAWAY = {
     "fsync": "off",
@@ -104,7 +104,7 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 @pytest.fixture(scope="session")
 def ledger_database(postgres: EmbeddedPostgres) -> str:
     """The URL of this session's migrated ledger; tests take ``postgres_url``."""
-    from tidemark.adapters.ledger_migrations import upgrade
+    from tidemark.adapters.ledger.migrations import upgrade
 
     url = postgres.url("ledger")
     upgrade(url)

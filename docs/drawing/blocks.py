@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from drawing.svg import CARD, FAINT, INK, SOFT, WARN, Picture, measure, shorten, wrap
-from tidemark.domain.model import CELL, Chunk, ElementKind, PartitionedDocument
+from tidemark.domain.chunks import Chunk
+from tidemark.domain.documents import CELL, ElementKind, PartitionedDocument
 
 KINDS = {
     "heading": "#12355b",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from drawing.blocks import KINDS, blocks_of, draw_block, legend
 from drawing.pages import SOURCES, chunked, profile_of, section_of
 from drawing.svg import ACCENT, SOFT, WARN, Picture
-from tidemark.domain.model import ElementKind, PartitionedDocument
+from tidemark.domain.documents import ElementKind, PartitionedDocument
 
 WIDTH = 960
 SIZE = 10.5

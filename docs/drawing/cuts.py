@@ -13,7 +13,8 @@ from drawing.blocks import (
 )
 from drawing.pages import SMALL_TARGET, SOURCES, chunked, document, profile_of, small_profile_of
 from drawing.svg import ACCENT, CARD, SOFT, Picture
-from tidemark.domain.model import Chunk, PartitionedDocument
+from tidemark.domain.chunks import Chunk
+from tidemark.domain.documents import PartitionedDocument
 from tidemark.domain.profile import STRATEGIES, Profile
 
 OWN = ("code", "table", "contract", "faq", "whole")

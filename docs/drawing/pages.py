@@ -11,18 +11,13 @@ from functools import lru_cache
 from pathlib import Path
 from uuid import UUID
 
-from tidemark.adapters.hash_embedder import HashEmbedder, WordTokenizer
+from fakes.embedder import HashEmbedder, WordTokenizer
 from tidemark.adapters.media import media_type_of_suffix
-from tidemark.adapters.tree_sitter_code import TreeSitterCodeParser
-from tidemark.domain.model import (
-    ChunkedDocument,
-    Element,
-    ElementKind,
-    PartitionedDocument,
-    RawDocument,
-)
+from tidemark.adapters.partition.code.tree_sitter import TreeSitterCodeParser
+from tidemark.domain.chunks import ChunkedDocument
+from tidemark.domain.documents import Element, ElementKind, PartitionedDocument, RawDocument
 from tidemark.domain.profile import BUILT_IN, Profile
-from tidemark.stages.chunk import chunk_document
+from tidemark.stages.chunking.chunk import chunk_document
 from tidemark.stages.codec import decode_elements, encode_elements
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +48,7 @@ _FETCHED = datetime(2026, 1, 1, tzinfo=UTC)
 
 def partition_all() -> str:
     """Partition every source anew: one line of JSON a document, in the order of ``SOURCES``."""
-    from tidemark.adapters.unstructured_partitioner import UnstructuredPartitioner
+    from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
 
     partitioner = UnstructuredPartitioner()
     lines = []

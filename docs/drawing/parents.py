@@ -7,7 +7,7 @@ from uuid import UUID
 from drawing.pages import SOURCES, chunked, document, profile_of, tokens_of
 from drawing.svg import CARD, FAINT, INK, SOFT, Picture, measure, shorten
 from drawing.way import PARENT_COLOURS
-from tidemark.domain.model import Chunk, ChunkedDocument
+from tidemark.domain.chunks import Chunk, ChunkedDocument
 
 WIDTH = 920
 ROW = 30.0

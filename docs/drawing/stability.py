@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from drawing.pages import SOURCES, chunked, document, profile_of
 from drawing.svg import FAINT, INK, SOFT, WARN, Picture, shorten, wrap
-from tidemark.domain.model import Chunk, PartitionedDocument
+from tidemark.domain.chunks import Chunk
+from tidemark.domain.documents import PartitionedDocument
 from tidemark.domain.profile import Profile
 
 WIDTH = 1000

@@ -17,7 +17,8 @@ from drawing.blocks import (
 )
 from drawing.pages import SOURCES, chunked, document, profile_of, tokens_of
 from drawing.svg import CARD, FAINT, SOFT, Picture, shorten, wrap
-from tidemark.domain.model import Chunk, Element, ElementKind, Section
+from tidemark.domain.chunks import Chunk, Section
+from tidemark.domain.documents import Element, ElementKind
 
 SIZE = 10.0
 WIDTH = 1040

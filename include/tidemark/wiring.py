@@ -4,23 +4,29 @@ Building a `Workshop` opens no connection. Adapters are imported where they are 
 that needs the ledger alone does not pay for a crawler or a tokenizer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tidemark.declarations import (
+from tidemark.config.settings import PROJECT, EnvironmentConnections, Settings
+from tidemark.config.sources_file import (
     Declarations,
+    FilesDeclaration,
+    GitDeclaration,
     SourceDeclaration,
+    TableDeclaration,
     WebsiteDeclaration,
     load_declarations,
 )
-from tidemark.domain.credentials import Credentials, CredentialStore
+from tidemark.domain.connections import Credentials, CredentialStore
+from tidemark.domain.documents import CrawlEnd, CrawlItem
 from tidemark.ports import (
     ArtifactStore,
     CodeParser,
     Embedder,
+    Known,
     Ledger,
     LexicalEncoder,
     PageInspector,
@@ -31,17 +37,154 @@ from tidemark.ports import (
     VectorIndex,
     quiet,
 )
-from tidemark.settings import EnvironmentConnections, Settings
-from tidemark.source_wiring import source_of
-from tidemark.stages.job import Job, Tools, embed_fingerprint
+from tidemark.stages.job import Job, Stores, Tools, embed_fingerprint
 from tidemark.stages.search import Searcher
-from tidemark.stages.stores import Stores
 
 if TYPE_CHECKING:
-    from tidemark.adapters.cached_embedder import EmbeddingCache
-    from tidemark.stages.auditing.given import AuditTools
+    from tidemark.adapters.embedding.cache import EmbeddingCache
+    from tidemark.stages.audit.given import AuditTools
+    from tidemark.stages.generations import Waiting
     from tidemark.stages.housekeeping import Housekeeping
-    from tidemark.stages.waiting import Waiting
+
+
+# Wiring of the sources: from what is declared of one to the adapter that crawls it.
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a source is made with beside its declaration.
+
+    credentials: of the connection that it names, None when it names none.
+    """
+
+    settings: Settings
+    credentials: Credentials | None
+
+
+def source_of(
+    declared: SourceDeclaration,
+    settings: Settings,
+    credentials: Callable[[str], Credentials | None],
+) -> Source:
+    """The source that a declaration asks for."""
+    make = SOURCES.get(type(declared))
+    if make is None:
+        return _Undeclared()
+    return make(declared, Given(settings, credentials(getattr(declared, "connection", ""))))
+
+
+def _website(declared: WebsiteDeclaration, given: Given) -> Source:
+    from tidemark.adapters.sources.website.crawl import WebsiteSource
+    from tidemark.adapters.sources.website.options import WebsiteOptions
+
+    return WebsiteSource(
+        WebsiteOptions(
+            url=declared.url,
+            seeds=declared.seeds,
+            include=declared.include,
+            exclude=declared.exclude,
+            max_pages=declared.max_pages,
+            max_depth=declared.max_depth,
+            max_queries=declared.max_queries,
+            max_repeats=declared.max_repeats,
+            max_bytes=given.settings.max_document_bytes,
+            concurrency=declared.concurrency,
+            delay=declared.delay,
+            timeout=declared.timeout,
+            user_agent=given.settings.user_agent,
+            allow_private=declared.allow_private,
+            headers=tuple(declared.headers.items()),
+            use_sitemap=declared.use_sitemap,
+            credentials=given.credentials,
+            proxy=declared.proxy,
+            ca_file=str(PROJECT / declared.ca_file) if declared.ca_file else "",
+        )
+    )
+
+
+def _files(declared: FilesDeclaration, given: Given) -> Source:
+    from tidemark.adapters.sources.files.source import FilesOptions, FilesSource
+
+    return FilesSource(
+        FilesOptions(
+            path=declared.path if declared.is_url else str(PROJECT / declared.path),
+            include=declared.include,
+            exclude=declared.exclude,
+            max_bytes=given.settings.max_document_bytes,
+            base_uri=declared.base_uri,
+            allow_empty=declared.allow_empty,
+            credentials=given.credentials,
+            allow_private=declared.allow_private,
+        )
+    )
+
+
+def _git(declared: GitDeclaration, given: Given) -> Source:
+    from tidemark.adapters.sources.git.source import GitOptions, GitSource
+
+    is_path = "://" not in declared.url and ":" not in declared.url
+    options = GitOptions(
+        url=str(PROJECT / Path(declared.url).expanduser()) if is_path else declared.url,
+        branch=declared.branch,
+        folder=declared.folder,
+        include=declared.include,
+        exclude=declared.exclude,
+        link=declared.link,
+        max_bytes=given.settings.max_document_bytes,
+        allow_private=declared.allow_private,
+        credentials=given.credentials,
+    )
+    return GitSource(options, given.settings.home / "cache" / "git")
+
+
+def _table(declared: TableDeclaration, given: Given) -> Source:
+    from tidemark.adapters.sources.table.source import TableOptions, TableSource
+
+    return TableSource(
+        TableOptions(
+            name=declared.name,
+            query=declared.query,
+            credentials=given.credentials,
+            id_column=declared.id_column,
+            title_column=declared.title_column,
+            body_column=declared.body_column,
+            updated_column=declared.updated_column,
+            link_column=declared.link_column,
+            media_type=declared.media_type,
+            base_uri=declared.base_uri,
+            max_bytes=given.settings.max_document_bytes,
+        )
+    )
+
+
+SOURCES: Mapping[type[SourceDeclaration], Callable[[Any, Given], Source]] = {
+    WebsiteDeclaration: _website,
+    FilesDeclaration: _files,
+    GitDeclaration: _git,
+    TableDeclaration: _table,
+}
+"""A new kind of source is one adapter file and one line here."""
+
+
+class _Undeclared:
+    """A source that the ledger knows and no one declares: it can be audited, not crawled."""
+
+    fingerprint = ""
+
+    def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
+        yield CrawlEnd(
+            complete=False, authoritative=False, problem="The source is not declared any more."
+        )
+
+
+class Emptied:
+    """What a source is to be that a person wants forgotten: listed whole, and nothing in it."""
+
+    fingerprint = ""
+
+    def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
+        yield CrawlEnd(complete=True, authoritative=True)
+
 
 LEDGER_DATABASE = "tidemark"
 
@@ -64,7 +207,7 @@ class Workshop:
         """Where the ledger is; starts the embedded Postgres when that is where."""
         if self.settings.ledger_url is not None:
             return self.settings.ledger_url.get_secret_value()
-        from tidemark.adapters.embedded_postgres import EmbeddedPostgres
+        from tidemark.adapters.services.postgres import EmbeddedPostgres
 
         server = EmbeddedPostgres(self.settings.home / "postgres")
         server.ensure_running()
@@ -73,8 +216,8 @@ class Workshop:
     @cached_property
     def ledger(self) -> Ledger:
         """The ledger, its schema checked; the embedded one is brought up to date by itself."""
-        from tidemark.adapters.ledger_migrations import check, upgrade
-        from tidemark.adapters.postgres_ledger import PostgresLedger
+        from tidemark.adapters.ledger.migrations import check, upgrade
+        from tidemark.adapters.ledger.postgres import PostgresLedger
 
         if self.settings.ledger_url is None:
             upgrade(self.ledger_url)
@@ -84,7 +227,7 @@ class Workshop:
 
     @cached_property
     def artifacts(self) -> ArtifactStore:
-        from tidemark.adapters.fsspec_artifacts import FsspecArtifacts
+        from tidemark.adapters.artifacts.store import FsspecArtifacts
 
         url = self.settings.artifacts_url or (self.settings.home / "artifacts").as_uri()
         return self._patient(FsspecArtifacts(url))
@@ -92,7 +235,7 @@ class Workshop:
     @cached_property
     def index(self) -> VectorIndex:
         if self.settings.qdrant_url is not None:
-            from tidemark.adapters.qdrant_server import QdrantServerIndex
+            from tidemark.adapters.index.qdrant.index import QdrantServerIndex
 
             key = self.settings.qdrant_api_key
             return self._patient(
@@ -102,7 +245,7 @@ class Workshop:
                     name=self.settings.index_name,
                 )
             )
-        from tidemark.adapters.qdrant_edge import QdrantEdgeIndex
+        from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
 
         return QdrantEdgeIndex(
             self.settings.home / "qdrant", self.settings.index_name, self.settings.lock_timeout
@@ -110,26 +253,26 @@ class Workshop:
 
     def _patient(self, port: Port) -> Port:
         """The port, asked again for a while when its store is away."""
-        from tidemark.adapters.retrying import retrying
+        from tidemark.adapters.retry import retrying
 
         return retrying(port, self.settings.patience) if self.settings.patience else port
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        from tidemark.adapters.hf_tokenizer import HuggingFaceTokenizer
-        from tidemark.adapters.model_files import resolve_model
+        from tidemark.adapters.embedding.models import resolve_model
+        from tidemark.adapters.embedding.tokenizer import HuggingFaceTokenizer
 
         return HuggingFaceTokenizer(resolve_model(self.settings.embedding_model))
 
     @cached_property
     def code_parser(self) -> CodeParser:
-        from tidemark.adapters.tree_sitter_code import TreeSitterCodeParser
+        from tidemark.adapters.partition.code.tree_sitter import TreeSitterCodeParser
 
         return TreeSitterCodeParser()
 
     @cached_property
     def embedder(self) -> Embedder:
-        from tidemark.adapters.sentence_transformers_embedder import SentenceTransformersEmbedder
+        from tidemark.adapters.embedding.sentence_transformers import SentenceTransformersEmbedder
 
         return SentenceTransformersEmbedder(
             self.settings.embedding_model,
@@ -140,14 +283,14 @@ class Workshop:
     @cached_property
     def sentence_embedder(self) -> Embedder:
         """For profiles that cut by meaning; what it embedded once is remembered under the home."""
-        from tidemark.adapters.cached_embedder import CachedEmbedder
+        from tidemark.adapters.embedding.cache import CachedEmbedder
 
         return CachedEmbedder(self.embedder, self._embedding_cache_file)
 
     @cached_property
     def embedding_cache(self) -> "EmbeddingCache":
         """What ``sentence_embedder`` remembers, without an embedder."""
-        from tidemark.adapters.cached_embedder import EmbeddingCache
+        from tidemark.adapters.embedding.cache import EmbeddingCache
 
         return EmbeddingCache(self._embedding_cache_file)
 
@@ -180,14 +323,14 @@ class Workshop:
 
     @cached_property
     def lexical(self) -> LexicalEncoder:
-        from tidemark.adapters.lexical import Bm25Encoder
+        from tidemark.adapters.embedding.lexical import Bm25Encoder
 
         return Bm25Encoder()
 
     @cached_property
     def partitioner(self) -> Partitioner:
-        from tidemark.adapters.sandbox import SandboxedPartitioner, SandboxLimits
-        from tidemark.adapters.unstructured_options import UnstructuredOptions
+        from tidemark.adapters.partition.options import UnstructuredOptions
+        from tidemark.adapters.partition.sandbox.parent import SandboxedPartitioner, SandboxLimits
 
         return SandboxedPartitioner(
             UnstructuredOptions(
@@ -203,7 +346,7 @@ class Workshop:
 
     @cached_property
     def inspector(self) -> PageInspector:
-        from tidemark.adapters.html_inspector import HtmlInspector
+        from tidemark.adapters.inspection.inspector import HtmlInspector
 
         return HtmlInspector()
 
@@ -248,8 +391,8 @@ class Workshop:
         self, progress: Progress | None = None, wait_seconds: float = 60.0
     ) -> "AuditTools":
         """What an audit works with. A repair waits ``wait_seconds`` for a source that a run holds."""
-        from tidemark.stages.auditing.given import AuditTools
-        from tidemark.stages.run import new_run_id
+        from tidemark.pipeline import new_run_id
+        from tidemark.stages.audit.given import AuditTools
 
         def hand(source: str) -> tuple[Job, Tools]:
             declared = self.declared(source)
@@ -322,7 +465,7 @@ class Workshop:
 
     def waiting(self) -> "Waiting | None":
         """What a new generation waits for until it goes live."""
-        from tidemark.stages.waiting import waiting
+        from tidemark.stages.generations import waiting
 
         embed = embed_fingerprint(self.embedder, self.lexical)
         return waiting(

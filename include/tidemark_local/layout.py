@@ -17,7 +17,7 @@ from tidemark.domain.errors import PermanentError
 from tidemark_local.processes import ProcessTable
 
 if TYPE_CHECKING:
-    from tidemark.adapters.embedded_postgres import EmbeddedPostgres
+    from tidemark.adapters.services.postgres import EmbeddedPostgres
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -74,7 +74,7 @@ class Layout:
         return ProcessTable(self.run)
 
     def postgres(self) -> "EmbeddedPostgres":
-        from tidemark.adapters.embedded_postgres import EmbeddedPostgres
+        from tidemark.adapters.services.postgres import EmbeddedPostgres
 
         return EmbeddedPostgres(self.home / "postgres")
 

@@ -6,8 +6,8 @@ python -m tidemark_local.lifecycle up|down|status
 import os
 import sys
 
+from tidemark.config.settings import Settings
 from tidemark.domain.errors import ConfigurationError, TidemarkError
-from tidemark.settings import Settings
 from tidemark_local.layout import Layout
 from tidemark_local.local_secrets import ADMIN
 from tidemark_local.ports import is_free

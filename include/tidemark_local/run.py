@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import Any
 
-from tidemark.declarations import SourceDeclaration
+from tidemark.config.settings import Settings
+from tidemark.config.sources_file import SourceDeclaration
 from tidemark.domain.errors import ConfigurationError, PermanentError, TidemarkError, TransientError
-from tidemark.settings import Settings
 from tidemark.wiring import Workshop
 from tidemark_local.airflow_api import AirflowApi
 from tidemark_local.airflow_values import DagRun

@@ -15,7 +15,7 @@ from typing import Self
 
 from sqlalchemy import text
 
-from tidemark.adapters.postgres_engine import Database
+from tidemark.adapters.ledger.engine import Database
 from tidemark.domain.errors import PermanentError, TidemarkError, TransientError
 from tidemark_local.airflow_api import AirflowApi
 from tidemark_local.airflow_env import AirflowOptions, airflow_environment

@@ -53,11 +53,11 @@ def test_only_settings_reads_the_environment() -> None:
     ]
     # These set what their vendors read at import (no telemetry, no spinning threads): writes.
     writers = {
-        "adapters/unstructured_vendor.py",
-        "adapters/sentence_transformers_embedder.py",
-        "adapters/hf_tokenizer.py",
+        "adapters/partition/unstructured.py",
+        "adapters/embedding/sentence_transformers.py",
+        "adapters/embedding/tokenizer.py",
     }
-    assert set(readers) <= {"settings.py", *writers}
+    assert set(readers) <= {"config/settings.py", *writers}
 
 
 def names_used(path: Path) -> set[str]:

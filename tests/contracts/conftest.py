@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tidemark.adapters.memory_ledger import MemoryLedger
+from fakes.ledger import MemoryLedger
 from tidemark.ports import Ledger
 
 
@@ -14,7 +14,7 @@ def ledger(request: pytest.FixtureRequest) -> Iterator[Ledger]:
     if request.param == "memory":
         yield MemoryLedger(lock_seconds=0.2)
         return
-    from tidemark.adapters.postgres_ledger import PostgresLedger
+    from tidemark.adapters.ledger.postgres import PostgresLedger
 
     opened = PostgresLedger(request.getfixturevalue("postgres_url"), lock_seconds=0.2)
     yield opened

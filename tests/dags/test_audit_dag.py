@@ -14,8 +14,9 @@ from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
 
 from dags.test_index_dags import DAGS, HEAVY, inspect
-from tidemark.orchestration import alerts, auditing
-from tidemark.stages.auditing.report import AuditReport
+from tidemark.orchestration import audit as alerts
+from tidemark.orchestration import audit as auditing
+from tidemark.stages.audit.report import AuditReport
 
 DRIFT = AuditReport(
     None,

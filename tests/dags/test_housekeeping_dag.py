@@ -9,8 +9,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from dags.test_index_dags import DAGS, HEAVY, inspect
 from tidemark.domain.errors import ConfigurationError
 from tidemark.orchestration import context, housekeeping
-from tidemark.stages.housekeeping import Housekeeping
-from tidemark.stages.litter import Freed
+from tidemark.stages.housekeeping import Freed, Housekeeping
 
 
 @pytest.fixture(scope="module")

@@ -208,10 +208,10 @@ def test_the_tasks_of_a_run_with_nothing_to_do_import_nothing_heavy() -> None:
     """Crawl, plan, sweep, audit and report: everything but `process` with a batch of work."""
     script = (
         "import sys\n"
-        "import tidemark.orchestration.context, tidemark.orchestration.reporting\n"
+        "import tidemark.orchestration.context, tidemark.orchestration.tasks\n"
         "import tidemark.orchestration.notes, tidemark.orchestration.tasks\n"
-        "import tidemark.stages.sweep, tidemark.stages.run, tidemark.stages.audit\n"
-        "from tidemark.settings import Settings\n"
+        "import tidemark.stages.sweep.sweep, tidemark.pipeline, tidemark.stages.audit.run_audit\n"
+        "from tidemark.config.settings import Settings\n"
         "from tidemark.wiring import Workshop\n"
         "shop = Workshop(Settings())\n"
         "declared = shop.declarations.source('handbook')\n"

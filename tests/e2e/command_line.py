@@ -55,7 +55,7 @@ class CommandLine:
         return [json.loads(line) for line in self(*arguments, "--json", code=code).splitlines()]
 
     def stop_embedded_postgres(self) -> None:
-        from tidemark.adapters.embedded_postgres import EmbeddedPostgres
+        from tidemark.adapters.services.postgres import EmbeddedPostgres
 
         server = EmbeddedPostgres(self.home / "postgres")
         if server.is_running():

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
+from tidemark.config.settings import PROJECT, Settings
+from tidemark.domain.chunks import PointWrite
 from tidemark.domain.errors import PermanentError
-from tidemark.domain.model import PointWrite
 from tidemark.orchestration.context import tidemark_run_id
-from tidemark.settings import PROJECT, Settings
-from tidemark.stages.audit import AuditFindings, audit
+from tidemark.stages.audit.run_audit import AuditFindings, audit
 from tidemark.wiring import Workshop
 from tidemark_local.airflow_api import AirflowApi
 from tidemark_local.airflow_values import DagRun

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from textwrap import indent
 from uuid import UUID
 
-from tidemark.domain.model import Chunk, ChunkedDocument, PartitionedDocument, Section
+from tidemark.domain.chunks import Chunk, ChunkedDocument, Section
+from tidemark.domain.documents import PartitionedDocument
 from tidemark.domain.profile import Profile
 from tidemark.ports import Tokenizer
 

@@ -9,15 +9,16 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-
-from golden.form import form
 from reading import GOLDEN_DOCUMENTS, read
-from tidemark.adapters.hash_embedder import WordTokenizer
-from tidemark.adapters.tree_sitter_code import TreeSitterCodeParser
-from tidemark.domain.model import ChunkedDocument, PartitionedDocument
+
+from fakes.embedder import WordTokenizer
+from golden.form import form
+from tidemark.adapters.partition.code.tree_sitter import TreeSitterCodeParser
+from tidemark.domain.chunks import ChunkedDocument
+from tidemark.domain.documents import PartitionedDocument
 from tidemark.domain.profile import Profile, ProfileChoice
-from tidemark.stages.chunk import chunk_document
 from tidemark.stages.chunking.choose import choose_profile
+from tidemark.stages.chunking.chunk import chunk_document
 
 EXPECTED = Path(__file__).parent / "expected"
 DOCUMENT = UUID(int=1)

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
+from audits import OWNERS, POINT_DAMAGE, SECTION_DAMAGE, Audited, Damage
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from audits import OWNERS, POINT_DAMAGE, SECTION_DAMAGE, Audited, Damage
 
 
 @pytest.mark.slow

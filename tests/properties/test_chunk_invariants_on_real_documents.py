@@ -10,14 +10,15 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-
 from reading import GOLDEN_DOCUMENTS, read
-from tidemark.adapters.hash_embedder import WordTokenizer
+
+from fakes.embedder import WordTokenizer
 from tidemark.adapters.media import media_type_of_suffix
+from tidemark.domain.chunks import Chunk, ChunkedDocument, Section
+from tidemark.domain.documents import ElementKind
 from tidemark.domain.errors import DocumentError
-from tidemark.domain.model import Chunk, ChunkedDocument, ElementKind, Section
 from tidemark.domain.profile import Profile
-from tidemark.stages.chunk import chunk_document
+from tidemark.stages.chunking.chunk import chunk_document
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "include" / "samples"

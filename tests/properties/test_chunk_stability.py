@@ -11,12 +11,12 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from reading import read
-from tidemark.adapters.hash_embedder import WordTokenizer
-from tidemark.domain.model import CELL, Element, ElementKind, PartitionedDocument
+
+from fakes.embedder import WordTokenizer
+from tidemark.domain.documents import CELL, Element, ElementKind, PartitionedDocument
 from tidemark.domain.profile import Profile
-from tidemark.stages.chunk import chunk_document
+from tidemark.stages.chunking.chunk import chunk_document
 
 pytestmark = pytest.mark.slow
 

@@ -9,20 +9,14 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from reading import GOLDEN_DOCUMENTS, read
-from tidemark.adapters.hash_embedder import HashEmbedder, WordTokenizer
-from tidemark.adapters.tree_sitter_code import TreeSitterCodeParser
-from tidemark.domain.model import (
-    Chunk,
-    ChunkedDocument,
-    Element,
-    ElementKind,
-    PartitionedDocument,
-    Section,
-)
+
+from fakes.embedder import HashEmbedder, WordTokenizer
+from tidemark.adapters.partition.code.tree_sitter import TreeSitterCodeParser
+from tidemark.domain.chunks import Chunk, ChunkedDocument, Section
+from tidemark.domain.documents import Element, ElementKind, PartitionedDocument
 from tidemark.domain.profile import BUILT_IN, STRATEGIES, Profile
-from tidemark.stages.chunk import chunk_document
+from tidemark.stages.chunking.chunk import chunk_document
 
 DOCUMENT = UUID(int=2)
 TOKENIZER = WordTokenizer(128)

@@ -7,15 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidemark.adapters.hash_embedder import WordTokenizer
-from tidemark.domain.model import (
-    ChunkedDocument,
-    Element,
-    ElementKind,
-    PartitionedDocument,
-)
+from fakes.embedder import WordTokenizer
+from tidemark.domain.chunks import ChunkedDocument
+from tidemark.domain.documents import Element, ElementKind, PartitionedDocument
 from tidemark.domain.profile import Profile
-from tidemark.stages.chunk import chunk_document
+from tidemark.stages.chunking.chunk import chunk_document
 
 pytestmark = pytest.mark.slow
 

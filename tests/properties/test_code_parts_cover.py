@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemark.adapters.tree_sitter_code import TreeSitterCodeParser
-from tidemark.adapters.tree_sitter_grammars import GRAMMARS
-from tidemark.domain.model import Definition
-from tidemark.stages.chunking.code_parts import code_parts, definition_groups
+from tidemark.adapters.partition.code.tree_sitter import GRAMMARS, TreeSitterCodeParser
+from tidemark.domain.documents import Definition
+from tidemark.stages.chunking.code import code_parts, definition_groups
 
 PARSER = TreeSitterCodeParser()
 LINES = [

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from worlds import World, page
 
 from tidemark.domain.profile import Profile
-from worlds import World, page
 
 pytestmark = pytest.mark.slow
 
@@ -181,7 +181,7 @@ def test_every_kill_point_of_a_rewriting_run_converges(disturb: Callable[[World]
 def test_the_audit_finds_and_repairs_whatever_was_done_to_the_index(
     state: dict[str, list[str]], victims: st.DataObject
 ) -> None:
-    from tidemark.stages.audit import remove_orphans, repair
+    from tidemark.stages.audit.run_audit import remove_orphans, repair
     from tidemark.stages.job import target
 
     world = World()

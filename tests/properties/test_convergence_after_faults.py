@@ -3,18 +3,18 @@
 from typing import Any
 
 import pytest
-
 from site_model import URIS, Page, Setup, lay_out, run
 from store_copies import copied
-from tidemark.adapters.memory_ledger import MemoryLedger
+from worlds import SOURCE, World
+
+from fakes.ledger import MemoryLedger
+from tidemark.domain.chunks import PointWrite
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.identity import document_id
-from tidemark.domain.model import PointWrite
 from tidemark.domain.records import DocumentStatus
 from tidemark.stages.job import plan_key
-from tidemark.stages.plan import read_plan
-from tidemark.stages.sweep import sweep
-from worlds import SOURCE, World
+from tidemark.stages.plan.plan import read_plan
+from tidemark.stages.sweep.sweep import sweep
 
 A, B, C = URIS[:3]
 ONE, TWO = Setup(), Setup(dimension=24)

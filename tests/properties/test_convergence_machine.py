@@ -5,14 +5,14 @@ import sqlite3
 from dataclasses import replace
 
 import pytest
+from convergence import Convergence
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
-
-from convergence import Convergence
 from site_model import SICK, URIS, Page, expected, held
 from store_copies import MemoryStores, Stores
-from tidemark.stages.scratch import Scratch
 from worlds import SOURCE
+
+from tidemark.stages.temp_database import Scratch
 
 pytestmark = pytest.mark.slow
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from worlds import SOURCE, MarkInspector, World, page
 
 from properties.test_convergence import PARAGRAPHS, killed_run
-from tidemark.domain.plan import ELSEWHERE
-from worlds import SOURCE, MarkInspector, World, page
+from tidemark.domain.decide import ELSEWHERE
 
 pytestmark = pytest.mark.slow
 

@@ -18,10 +18,10 @@ from soak_corpus import Corpus
 from soak_home import postgres_processes
 from sqlalchemy import create_engine, text
 
-from tidemark.adapters.embedded_postgres import EmbeddedPostgres
+from tidemark.adapters.services.postgres import EmbeddedPostgres
+from tidemark.config.settings import Settings
 from tidemark.domain.errors import TransientError
-from tidemark.settings import Settings
-from tidemark.stages.audit import audit
+from tidemark.stages.audit.run_audit import audit
 from tidemark.wiring import Workshop
 from tidemark_local.airflow_api import AirflowApi
 from tidemark_local.airflow_values import DagRun

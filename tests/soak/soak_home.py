@@ -16,10 +16,10 @@ from uuid import UUID
 import psutil
 import yaml
 
-from tidemark.adapters.embedded_postgres import EmbeddedPostgres
-from tidemark.adapters.postgres_ledger import PostgresLedger
-from tidemark.adapters.qdrant_edge import QdrantEdgeIndex
-from tidemark.adapters.qdrant_server import QdrantServerIndex
+from tidemark.adapters.index.qdrant.index import QdrantServerIndex
+from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+from tidemark.adapters.ledger.postgres import PostgresLedger
+from tidemark.adapters.services.postgres import EmbeddedPostgres
 from tidemark.ports import VectorIndex
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -15,7 +15,7 @@ from typing import Any
 import soak_tight  # noqa: F401 (it makes a kind of store known)
 from soak_corpus import DOCUMENT
 
-from tidemark.adapters.hash_embedder import HashEmbedder
+from fakes.embedder import HashEmbedder
 from tidemark.cli import main
 from tidemark.wiring import Workshop
 

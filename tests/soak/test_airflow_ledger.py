@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from soak_airflow import airflow_over, restart
 
-from tidemark.adapters.embedded_postgres import EmbeddedPostgres
-from tidemark.adapters.ledger_migrations import upgrade
+from tidemark.adapters.ledger.migrations import upgrade
+from tidemark.adapters.services.postgres import EmbeddedPostgres
 
 pytestmark = pytest.mark.soak
 

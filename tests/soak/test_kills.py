@@ -14,7 +14,7 @@ from soak_corpus import Corpus
 from soak_home import Home, assert_equal_to_fresh
 from soak_kills import Killer, embedded_twice, measure
 
-from tidemark.stages.process import WINDOW_DOCUMENTS
+from tidemark.stages.process.process import WINDOW_DOCUMENTS
 
 pytestmark = pytest.mark.soak
 

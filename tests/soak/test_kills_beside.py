@@ -10,7 +10,7 @@ from soak_corpus import Corpus
 from soak_home import Home, Run, assert_equal_to_fresh, kill, outlived
 from soak_kills import DEATHS, committed_by, embedded_twice, latest_run, measure
 
-from tidemark.stages.process import WINDOW_DOCUMENTS
+from tidemark.stages.process.process import WINDOW_DOCUMENTS
 
 pytestmark = pytest.mark.soak
 

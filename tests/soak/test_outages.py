@@ -23,7 +23,7 @@ from soak_home import (
 )
 from soak_tight import ROOM
 
-from tidemark.adapters.embedded_postgres import EmbeddedPostgres
+from tidemark.adapters.services.postgres import EmbeddedPostgres
 from tidemark_local.ports import free_port
 
 pytestmark = pytest.mark.soak
@@ -304,7 +304,7 @@ def _server_on(disk: SmallDisk, stack: ExitStack) -> str:
     """A Postgres whose data lies on the small disk; the URL of its ledger."""
     script = (
         "import sys; from pathlib import Path\n"
-        "from tidemark.adapters.embedded_postgres import EmbeddedPostgres\n"
+        "from tidemark.adapters.services.postgres import EmbeddedPostgres\n"
         "server = EmbeddedPostgres(Path(sys.argv[1]), settings={'max_wal_size': '64MB', "
         "'min_wal_size': '32MB', 'wal_recycle': 'off'})\n"
         "print(server.url('ledger') if sys.argv[2] == 'start' else server.stop())"

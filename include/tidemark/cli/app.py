@@ -8,13 +8,12 @@ from typing import Annotated
 
 import typer
 
-from tidemark.adhoc import adhoc_files, adhoc_website
 from tidemark.cli import render
+from tidemark.cli.adhoc import adhoc_files, adhoc_website
 from tidemark.cli.common import Folder, Json, Source, Sources, Url, text, told, workshop
-from tidemark.cli.output import Output
-from tidemark.cli.progress import Bar
+from tidemark.cli.output import Bar, Output
 from tidemark.cli.upkeep import upkeep
-from tidemark.declarations import SourceDeclaration
+from tidemark.config.sources_file import SourceDeclaration
 from tidemark.domain.errors import SourceBusyError
 from tidemark.wiring import Workshop
 
@@ -108,8 +107,8 @@ def index(
     as_json: Json = False,
 ) -> None:
     """Run sources in this process: the same stages as their DAGs, without a scheduler."""
+    from tidemark.pipeline import new_run_id, plan_source, run_source
     from tidemark.stages.explain import not_found
-    from tidemark.stages.run import new_run_id, plan_source, run_source
 
     output = Output(as_json)
     with told(output):
@@ -154,8 +153,8 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Show what a run would do, and why, without doing it."""
-    from tidemark.stages.plan import read_all_decisions
-    from tidemark.stages.run import new_run_id, plan_source
+    from tidemark.pipeline import new_run_id, plan_source
+    from tidemark.stages.plan.plan import read_all_decisions
 
     output = Output(as_json)
     with told(output):
@@ -229,7 +228,7 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show what is indexed, by source, and how the last runs went."""
-    from tidemark.cli.statuses import is_well, read_status
+    from tidemark.cli.status import is_well, read_status
 
     output = Output(as_json)
     with told(output):
@@ -255,7 +254,7 @@ def chunk(
     as_json: Json = False,
 ) -> None:
     """Clean, partition, section and chunk files; no store is touched. JSON: one document a line."""
-    from tidemark.cli.chunking import chunk_paths
+    from tidemark.cli.chunk import chunk_paths
 
     output = Output(as_json)
     failed = False

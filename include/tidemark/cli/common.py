@@ -9,8 +9,8 @@ import typer
 from pydantic import ValidationError
 
 from tidemark.cli.output import Output
+from tidemark.config.settings import Settings
 from tidemark.domain.errors import ConfigurationError, TidemarkError
-from tidemark.settings import Settings
 from tidemark.wiring import Workshop
 
 

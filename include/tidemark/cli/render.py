@@ -8,11 +8,11 @@ from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
 
-from tidemark.cli.statuses import lacks
-from tidemark.cli.texts import add_row, safe, safe_lines, table_of
+from tidemark.cli.output import add_row, safe, safe_lines, table_of
+from tidemark.cli.status import lacks
 from tidemark.domain.summary import RunSummary
-from tidemark.stages.auditing.report import words
-from tidemark.stages.plan import PlanSummary
+from tidemark.stages.audit.report import words
+from tidemark.stages.plan.plan import PlanSummary
 from tidemark.stages.report import totals
 from tidemark.stages.search import SearchResult
 

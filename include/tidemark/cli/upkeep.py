@@ -7,8 +7,7 @@ import typer
 
 from tidemark.cli import render
 from tidemark.cli.common import Json, Source, text, told, workshop
-from tidemark.cli.output import Output
-from tidemark.cli.progress import Bar
+from tidemark.cli.output import Bar, Output
 
 upkeep = typer.Typer()
 
@@ -26,8 +25,8 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Compare the ledger with the index, both ways: points, payloads, vectors and sections."""
-    from tidemark.cli import render_audits
-    from tidemark.cli.audits import run_audit
+    from tidemark.cli import audit as render_audits
+    from tidemark.cli.audit import run_audit
 
     output = Output(as_json)
     with told(output):
@@ -54,8 +53,8 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Say why a document was, or was not, done again, and what it was at some time."""
-    from tidemark.cli import render_documents
-    from tidemark.cli.explaining import explain_uri, moment_of, recalled
+    from tidemark.cli import documents as render_documents
+    from tidemark.cli.documents import explain_uri, moment_of, recalled
 
     output = Output(as_json)
     moment = None if as_of is None else moment_of(as_of)
@@ -82,8 +81,8 @@ def explain(
 @upkeep.command()
 def quarantine(source: Source = None, as_json: Json = False) -> None:
     """List the documents that fail by their own fault, with the cure."""
-    from tidemark.cli import render_documents
-    from tidemark.cli.quarantines import read_quarantine
+    from tidemark.cli import documents as render_documents
+    from tidemark.cli.quarantine import read_quarantine
 
     output = Output(as_json)
     with told(output):
@@ -103,7 +102,7 @@ def retry(
     as_json: Json = False,
 ) -> None:
     """Try documents in quarantine again, from their stored bytes; nothing is fetched."""
-    from tidemark.cli.quarantines import retry_quarantined
+    from tidemark.cli.quarantine import retry_quarantined
 
     output = Output(as_json)
     failed = False
@@ -147,13 +146,8 @@ def takedown(
     as_json: Json = False,
 ) -> None:
     """Remove one document from everywhere, prove it, and keep it out of the next crawls."""
-    from tidemark.cli import render_takedowns
-    from tidemark.cli.takedowns import (
-        list_takedowns,
-        preview_takedown,
-        run_takedown,
-        undo_takedown,
-    )
+    from tidemark.cli import takedown as render_takedowns
+    from tidemark.cli.takedown import list_takedowns, preview_takedown, run_takedown, undo_takedown
 
     output = Output(as_json)
     if undo and (dry_run or uri is None):
@@ -197,7 +191,7 @@ def forget(
     as_json: Json = False,
 ) -> None:
     """Remove all that the index has of a source that is not declared any more."""
-    from tidemark.cli.forgetting import forget_source
+    from tidemark.cli.forget import forget_source
 
     output = Output(as_json)
     with told(output):
@@ -216,8 +210,8 @@ def housekeeping(
     as_json: Json = False,
 ) -> None:
     """Remove what nobody needs any more: old versions, runs and files that nothing refers to."""
-    from tidemark.cli import render_takedowns
-    from tidemark.cli.housekeepings import run_housekeeping
+    from tidemark.cli import takedown as render_takedowns
+    from tidemark.cli.forget import run_housekeeping
 
     output = Output(as_json)
     with told(output):
@@ -228,7 +222,7 @@ def housekeeping(
 @upkeep.command()
 def migrate(as_json: Json = False) -> None:
     """Bring the ledger's schema up to date."""
-    from tidemark.adapters.ledger_migrations import current, upgrade
+    from tidemark.adapters.ledger.migrations import current, upgrade
 
     output = Output(as_json)
     with told(output):

@@ -5,7 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from tidemark.domain.model import Fingerprints, Validators
+from tidemark.domain.chunks import Fingerprints
+from tidemark.domain.documents import Validators
 
 
 class DocumentStatus(StrEnum):

@@ -12,9 +12,9 @@ from typing import Any
 from airflow.sdk import Connection, get_current_context
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from tidemark.domain.credentials import Credentials
+from tidemark.config.settings import Settings
+from tidemark.domain.connections import Credentials
 from tidemark.domain.errors import ConfigurationError
-from tidemark.settings import Settings
 from tidemark.stages.job import Job, Tools
 from tidemark.wiring import Workshop
 
@@ -134,7 +134,7 @@ def job_and_tools(shop: Workshop, run: RunContext) -> tuple[Job, Tools]:
     )
     tools = shop.tools(declared, LogProgress(run.source))
     if run.interval is not None:
-        from tidemark.stages.backfill import LedgerSource, fetched_within
+        from tidemark.stages.plan.backfill import LedgerSource, fetched_within
 
         wanted = fetched_within(*run.interval)
         source = LedgerSource(tools.ledger, run.source, wanted, tools.source.fingerprint)
@@ -145,7 +145,7 @@ def job_and_tools(shop: Workshop, run: RunContext) -> tuple[Job, Tools]:
 
 def job_and_site_tools(shop: Workshop, run: RunContext) -> tuple[Job, Tools]:
     """As ``job_and_tools``, for what comes after the crawl: it knows what that has learnt of the site."""
-    from tidemark.stages.site import knowing_site
+    from tidemark.stages.crawl import knowing_site
 
     job, tools = job_and_tools(shop, run)
     return job, knowing_site(job, tools)

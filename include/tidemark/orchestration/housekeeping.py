@@ -7,9 +7,9 @@ from typing import Any
 from airflow.sdk import CronTriggerTimetable, Param, get_current_context, task
 from airflow.sdk.exceptions import AirflowFailException
 
+from tidemark.config.settings import Settings
 from tidemark.domain.errors import PermanentError
-from tidemark.orchestration.declared import MAX_RETRY_DELAY, RETRY_DELAY
-from tidemark.settings import Settings
+from tidemark.orchestration.dags import MAX_RETRY_DELAY, RETRY_DELAY
 
 log = logging.getLogger(__name__)
 

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from tidemark.domain.inspection import Inspection
-from tidemark.domain.model import (
+from tidemark.domain.chunks import SparseVector
+from tidemark.domain.documents import (
     CrawlEnd,
     CrawlItem,
     Definition,
+    Inspection,
     PartitionedDocument,
     RawDocument,
-    SparseVector,
     Validators,
 )
+from tidemark.ports.index import VectorIndex
 from tidemark.ports.ledger import Ledger
-from tidemark.ports.vector_index import VectorIndex
 
 
 class Known(Protocol):

@@ -7,17 +7,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from tidemark.domain.inspection import Suspicion
-from tidemark.domain.model import (
+from tidemark.domain.decide import Action, Decision, Reason
+from tidemark.domain.documents import (
     CrawlEnd,
     Element,
     ElementKind,
     Observation,
     Outcome,
     PartitionedDocument,
+    Suspicion,
     Validators,
 )
-from tidemark.domain.plan import Action, Decision, Reason
 
 
 @dataclass(frozen=True, slots=True)

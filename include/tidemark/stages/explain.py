@@ -6,8 +6,8 @@ from datetime import datetime
 from difflib import get_close_matches
 from uuid import UUID
 
+from tidemark.domain.decide import Action, Reason
 from tidemark.domain.hashing import Canonical
-from tidemark.domain.plan import Action, Reason
 from tidemark.domain.records import (
     Alias,
     AliasKind,

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from tidemark.domain.chunks import Fingerprints
+from tidemark.domain.decide import Target
 from tidemark.domain.guards import Guards
 from tidemark.domain.hashing import fingerprint
-from tidemark.domain.model import Fingerprints
-from tidemark.domain.plan import Target
 from tidemark.domain.profile import ProfileChoice
 from tidemark.ports import (
     ArtifactStore,
@@ -23,7 +23,7 @@ from tidemark.ports import (
     VectorIndex,
     quiet,
 )
-from tidemark.stages.chunk import chunk_fingerprint
+from tidemark.stages.chunking.chunk import chunk_fingerprint
 
 PAYLOAD_VERSION = 3
 """Raised when points of an unchanged chunk get another payload than before."""
@@ -152,3 +152,16 @@ def batch_key(run_id: str, number: int) -> str:
 
 def raw_key(raw_hash: str) -> str:
     return f"raw/{raw_hash}"
+
+
+# The stores, for the work on them that is no run over a source.
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What upkeep works on; constructing them loads nothing heavy."""
+
+    ledger: Ledger
+    artifacts: ArtifactStore
+    index: VectorIndex
+    clock: Clock = utc_now

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
+from tidemark.domain.decide import SUSPECTED, Action, Reason
 from tidemark.domain.guards import too_many_quarantined
-from tidemark.domain.plan import SUSPECTED, Action, Reason
 from tidemark.domain.records import RunRecord, RunStatus
 from tidemark.domain.summary import ChunkCounts, RunSummary, add_seconds
 from tidemark.ports import ArtifactStore, Ledger
-from tidemark.stages.audit import AuditFindings, audit, counts_agree, undecided
+from tidemark.stages.audit.run_audit import AuditFindings, audit, counts_agree, undecided
 from tidemark.stages.crawl import CrawlSummary
+from tidemark.stages.generations import waiting
 from tidemark.stages.job import Job, Tools, embed_fingerprint
-from tidemark.stages.plan import PlanSummary
-from tidemark.stages.process import BatchSummary
-from tidemark.stages.sweep import COUNTED_ONLY, SweepSummary
-from tidemark.stages.takedown_late import cut_short
-from tidemark.stages.waiting import waiting
+from tidemark.stages.plan.plan import PlanSummary
+from tidemark.stages.process.process import BatchSummary
+from tidemark.stages.sweep.sweep import COUNTED_ONLY, SweepSummary
+from tidemark.stages.takedown.late import cut_short
 
 ATTENTION = 20
 """Documents named in a summary; the ledger has them all."""

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from tidemark.domain.chunks import StoredPoint
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.hashing import Canonical
-from tidemark.domain.model import StoredPoint
 from tidemark.ports import Embedder, Ledger, LexicalEncoder, VectorIndex
-from tidemark.stages.generation import current_generation
+from tidemark.stages.generations import current_generation
 from tidemark.stages.job import embed_fingerprint
 
 MODES = ("dense", "lexical", "hybrid")

@@ -1,1 +1,1 @@
-"""From the elements of a document to its sections and chunks, in parts (entry: ``tidemark.stages.chunk``)."""
+"""From the elements of a document to its sections and chunks (entry: ``chunk``)."""

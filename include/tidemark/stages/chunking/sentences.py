@@ -6,18 +6,299 @@ look around a stop is bounded, so the time is linear in the text.
 """
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import itemgetter
 
-from tidemark.stages.chunking import sentence_words as words
-from tidemark.stages.chunking.lines import (
-    Protected,
-    is_lower_case,
-    line_boundaries,
-    protected_ranges,
-    stretch,
-    with_long_runs_cut,
-    with_wordless_joined,
+from tidemark.stages.chunking import phrases
+
+# The words that decide whether a full stop ends a sentence (English, German, French, Spanish, Italian,
+# Portuguese, Dutch); all lower case, without their last stop.
+
+
+def _words(*lines: str) -> frozenset[str]:
+    return frozenset(" ".join(lines).split())
+
+
+# Always followed by what they belong to.
+NEVER_LAST = _words(
+    # titles before a name
+    "mr mrs ms messrs mmes dr drs prof hr fr frl mme mlle mgr msgr sra srta dña dott sig avv arq exmo",
+    "ing fa med phil jur rer habil dhr mevr mw ds dipl pfr",
+    # words between two others
+    "eg ie vs cf viz ca approx resp bzw bspw zb dh vgl ggf evtl eventl inkl einschl exkl sog gem geb",
+    "ebd zit zzgl abzgl lt mind max min ugs insb insbes bspw entspr ggü bijv bv nl incl excl env",
+    "zul zust zuständ versch jew jeweil stellv vors amtl gesetzl sonst priv öffentl schriftl mündl",
+    "lfd bgbl rgbl einschließl ausschl zusätzl monatl jährl wöchentl vorauss voraussichtl",
+    "durchschn ungef hl pkt bhf anl",
+    "verb allgem erg erforderl entspr unverb mtl städt staatl techn wiss",
+    "kath evang wirtschaftl beschr unbeschr gewerbl",
+    "pej ej pex cfr ecc aprox apdo avda dupdo gral dir transl subst dep cosiddetto mln mld nb ps",
 )
+
+# As above, when they begin with a capital; as words of their own they may end a sentence.
+NEVER_LAST_AS_NAME = _words(
+    "gen rev hon sen rep gov col capt cmdr comdr lt ltd-gen sgt maj cpl adm pres supt insp atty asst",
+    "pvt ret st ste mt ft fort bros sr sres dra don pe san sta sto",
+)
+
+# May end a sentence: they do when the next word is one that begins sentences.
+MAY_BE_LAST = _words(
+    "inc ltd corp co llc plc gmbh bros jr sr esq phd md al assn assoc dept dist div univ inst ave",
+    "blvd rd st str ln hwy pkwy ste apt bldg fl ft lb lbs oz hr hrs sec secs mins yr yrs mo est",
+    "govt intl natl dpt ext tel fax adj adv orig esp var sp spp subsp misc ibid op cit suppl repr rept",
+    "gesch abbr abs anm aufl ausg bd bde bes betr bez dgl etw hrsg jh jhd jr kap mio mrd mwst nachm od",
+    "rd sa spez std tägl tsd ua usf u-a vorm vorl wg zt zw zzt allg bearb",
+    "av bd bld boul ed éd fasc hab ill intro janv févr juil déc sept oct nov ouvr s-d sté trad",
+    "vve admón cía dcha izq núm pág págs prov tfno ud uds ee uu art cap pag pagg sec seg vol",
+    "blz enz afb art jl nr pag red tel uitg zgn",
+    "a-m p-m am pm",
+)
+
+# With a capital: months and days, which are also words or parts of them.
+MONTHS_AND_DAYS = _words(
+    "jan feb mar apr jun jul aug sep sept oct nov dec okt dez mrz mär ene abr ago dic gen mag giu lug",
+    "set ott fev mai out mon tue tues wed thu thur thurs fri sat sun mo di mi do sa so mrt mei",
+)
+
+# Words of lists: after them a capital does begin a sentence, a small letter does not.
+LAST_BEFORE_CAPITAL = _words("etc usw usf enz ecc")
+
+# Before a number, a letter of an enumeration or a Roman numeral.
+BEFORE_NUMBER = _words(
+    "no nos nr nrn núm num nn fig figs tab tabs tbl art arts sec sect",
+    "secs ch chap chs vol vols pp p pg",
+    "eq eqs para paras par app ex exx bd bde s ss abb abs abt kap ziff rdnr rn lit bl z pág págs pag",
+    "exp eqn thm def prop lem cor rem rm lot ann n° nº cap lám n v vv",
+    "zi gz gesch anl beil tz pos pkt plz bgbl rgbl gbl abl amtsbl tel fax",
+    "c cc ser ver vers rev ed op ref refs reg cl lfg rz anm fn lect afb blz hfst jan feb mar",
+    "apr jun jul aug sep sept oct nov dec approx ca",
+)
+
+# Names that end with their own mark.
+EXCLAIMED_NAMES = _words("yahoo yum jeopardy panic oklahoma joomla kahoot wham")
+
+# With a capital in the middle of a text these begin a sentence.
+STARTERS = _words(
+    "the a an this that these those there here it its he she they we you i his her their our my your",
+    "what when where who why how which if in on at by for from with without after before during since",
+    "until while although though because as to but and or so yet nor then thus hence therefore however",
+    "moreover meanwhile finally first second next also still once only even",
+    "such some many most all each",
+    "every both no not do does did is are was were can could will would should may might must have has",
+    "let please another other one two",
+    "der die das ein eine einer es er sie wir ihr ich man dies",
+    "dieser diese dieses jedoch aber und oder",
+    "wenn als nach vor bei mit im am auf aus seit zum zur hier dort dann danach daher deshalb damit",
+    "auch nur nicht kein keine alle wer wie wo wann warum sein seine",
+    "le la les un une il elle ils elles on nous vous je ce cette ces cela ceci mais et ou donc car si",
+    "quand dans après avant avec sans pour par depuis ensuite cependant toutefois son sa ses leur",
+    "el los lo una él ella ellos esto este esta estos pero y o sin con para desde cuando como",
+    "según también luego su sus en no se",
+    "il gli uno lui lei loro questo questa questi ma e dopo prima quando nel nella per",
+    "o os as um uma ele ela eles isto este mas depois antes no na para com sem seu sua",
+    "het een hij zij wij deze dit dat maar en als na voor bij met zonder er ook niet hun",
+)
+
+# Those that are so even where nothing is written with a capital.
+CLEAR_STARTERS = _words(
+    "the we it this these those our he she they there however his her their its",
+    "die das wir diese dieses les nous cette los esta estos questo questi het deze",
+)
+
+# A number with a stop before one of these is an ordinal (3. Oktober).
+AFTER_ORDINAL = _words(
+    "januar jänner februar märz april mai juni juli august september oktober november dezember",
+    "jan feb mär mrz apr jun jul aug sep sept okt nov dez jahrhundert jahrhunderts jh jhd weltkrieg",
+    "weltkriegs auflage aufl klasse stock etage quartal halbjahr kapitel abschnitt absatz abs satz",
+    "januari februari mars maj oktober",
+)
+
+# A number with a stop after one of these is an ordinal (der 3. Stock).
+BEFORE_ORDINAL = _words(
+    "am der die das dem den des zum zur vom im beim bis ab seit und oder jeder jedes"
+)
+
+SPEECH = "说道問问答喊叫称讲云曰"
+
+
+# What a text as a whole says of its sentences: where they end or cannot, whether it has capitals.
+
+_LONGEST_ASIDE = 300
+_SIGNS = re.compile(r"`[^`\n]{1,200}`|[()\[\]（）「」『』【】]|\n[^\S\n]*\n")
+_PARTNER = {")": "(", "]": "[", "）": "（", "」": "「", "』": "『", "】": "【"}
+_FILLED = re.compile(r"[^\S\n]*\S")
+_BLANK = re.compile(r"\n[^\S\n]*\n")
+_BULLET = re.compile(r"[^\S\n]*(?:[-*+–—•‣◦▪●·]|\[[ xX]\])[^\S\n]+\S")
+_NUMBER = re.compile(r"[^\S\n]*\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)][^\S\n]+\S")
+_QUESTION = re.compile(
+    r"[^\S\n]*(?:Q|A|Question|Answer|Frage|Antwort|F|P|R)\s?\d{0,2}\s?[:：]\s", re.I
+)
+_SPEAKER = re.compile(r"[^\S\n]*[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}\s?[:：](?:\s|$)")
+_LEAST_SHORT_LINES = 4
+_SPACES = re.compile(r"\s+")
+_SPACED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff]")  # Thai, Lao, Khmer
+_AFTER_STOP = re.compile(r"[^\W\d_]{2}[.!?]\s+([^\W\d_])")
+_GLANCE = 24
+_REGIME_WINDOW = 20_000
+_LONG_RUN = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """Ranges without a boundary in them, in order and disjoint."""
+
+    ranges: list[tuple[int, int]]
+
+    def holds(self, start: int, end: int) -> bool:
+        """Whether a mark at ``start`` stands in one that does not end by ``end``."""
+        index = bisect_right(self.ranges, start, key=itemgetter(0)) - 1
+        return index >= 0 and end < self.ranges[index][1]
+
+
+def protected_ranges(text: str) -> Protected:
+    """Where no sentence ends: in short brackets, in quotations between corners, in code."""
+    ranges: list[tuple[int, int]] = []
+    stack: list[tuple[str, int]] = []
+    for sign in _SIGNS.finditer(text):
+        mark = sign[0]
+        if mark[0] == "`":
+            _add(ranges, sign.start(), sign.end())
+        elif mark[0] == "\n":
+            stack.clear()
+        elif mark not in _PARTNER:
+            stack.append((mark, sign.start()))
+        elif stack and stack[-1][0] == _PARTNER[mark]:
+            _, start = stack.pop()
+            if sign.end() - start <= _LONGEST_ASIDE:
+                _add(ranges, start, sign.end())
+    return Protected(ranges)
+
+
+def _add(ranges: list[tuple[int, int]], start: int, end: int) -> None:
+    while ranges and ranges[-1][0] >= start:
+        ranges.pop()
+    ranges.append((start, end))
+
+
+def line_boundaries(text: str) -> list[int]:
+    """Places between lines where a sentence ends whatever its last sign, in order.
+
+    Blank lines part paragraphs. Within a paragraph a line ends a sentence when the next is an item of a
+    list or a turn of a dialogue, or when the lines are entries of a list without bullets.
+    """
+    if "\n" not in text:
+        return []
+    places: list[int] = []
+    position = 0
+    for blank in [*_BLANK.finditer(text), None]:
+        end = blank.start() if blank else len(text)
+        if text.find("\n", position, end) >= 0:
+            places += _within(text, position, end)
+        if blank and end > 0:
+            places.append(end)
+        position = end + 1
+    return sorted(set(places))
+
+
+def _within(text: str, start: int, end: int) -> list[int]:
+    begins: list[int] = []
+    position = start
+    while position < end:
+        if _FILLED.match(text, position, end):
+            begins.append(position)
+        line_end = text.find("\n", position, end)
+        position = end if line_end < 0 else line_end + 1
+    if len(begins) < 2:
+        return []
+    numbered = [b for b in begins if _NUMBER.match(text, b, end)]
+    speakers = [b for b in begins if _SPEAKER.match(text, b, end)]
+    if _are_entries(text, begins, end):
+        return begins[1:]
+    several = {*(numbered if len(numbered) > 1 else ()), *(speakers if len(speakers) > 1 else ())}
+    return [
+        b
+        for b in begins[1:]
+        if b in several or _BULLET.match(text, b, end) or _QUESTION.match(text, b, end)
+    ]
+
+
+def _are_entries(text: str, begins: list[int], end: int) -> bool:
+    """Whether lines are entries, one each: all begin with a capital or a digit, and were not wrapped."""
+    if len(begins) < _LEAST_SHORT_LINES:
+        return False
+    for begin in begins:
+        first = next((c for c in text[begin : begin + 12] if c.isalnum()), "")
+        if not (first.isupper() or first.isdigit()):
+            return False
+    lengths = [after - before for before, after in pairwise(begins)]
+    return max(lengths) - min(lengths) > max(lengths) * 0.25
+
+
+def stretch(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    """Append a range to ``spans`` without the white space at its ends, if anything is left."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    if start < end:
+        spans.append((start, end))
+
+
+def is_lower_case(text: str) -> bool:
+    """Whether a text is written without capitals, so that small letters tell nothing; by its beginning."""
+    text = text[:_REGIME_WINDOW]
+    first = next((char for char in text if char.isalpha()), "")
+    if not first.islower():
+        return False
+    following = [match[1] for match in _AFTER_STOP.finditer(text)]
+    small = sum(1 for char in following if char.islower())
+    capitals = sum(1 for char in text if char.isupper())
+    if not small:
+        return False
+    return capitals == 0 or (
+        small >= 4 and len(following) - small <= small // 20 and capitals <= len(text) // 50
+    )
+
+
+def with_wordless_joined(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join what has no letter (a reference, a sign, a face) to the sentence before it on its line."""
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and end - start <= _GLANCE:
+            before = joined[-1]
+            apart = "\n" in text[before[1] : start]
+            if not apart and not any(char.isalpha() for char in text[start:end]):
+                joined[-1] = (before[0], end)
+                continue
+        joined.append((start, end))
+    return joined
+
+
+def with_long_runs_cut(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Cut long stretches of scripts that write no stops at their spaces, which part clauses."""
+    cut: list[tuple[int, int]] = []
+    for start, end in spans:
+        if end - start > _LONG_RUN and _SPACED.search(text, start, min(end, start + _GLANCE)):
+            position = start
+            for space in _SPACES.finditer(text, start, end):
+                place = space.start()
+                if _leans(text, space.end()):
+                    continue  # an exception is not cut from what it excepts
+                if place - position >= _LONG_RUN // 2 and end - place >= _LONG_RUN // 4:
+                    stretch(cut, text, position, place)
+                    position = place
+            stretch(cut, text, position, end)
+        else:
+            cut.append((start, end))
+    return cut
+
+
+def _leans(text: str, place: int) -> bool:
+    head = text[place : place + _GLANCE]
+    return bool(phrases.RESTRICTION.match(head) or phrases.TURN.match(head))
+
 
 _CLOSING = "\"'”’“‘»«›)\\]}」』）】》〉］｝*_"
 _STOPS = "。！？｡．‼⁇⁈⁉।॥؟۔։።፧፨។៕៚᠃᠉꘎꘏⸮။᙮᱾᱿꯫᥄᥅߹༎༏༐"
@@ -178,7 +459,7 @@ class _Reader:
         if following.startswith(_PARTICLES):
             return True
         spoken = re.split(r"[，。、！？：\s]", following, maxsplit=1)[0]
-        return any(verb in spoken for verb in words.SPEECH)
+        return any(verb in spoken for verb in SPEECH)
 
     def _first_after(self, position: int) -> int:
         """The place of the first letter, digit or other sign of what follows."""
@@ -201,7 +482,7 @@ class _Reader:
 
     def _is_exclaimed_name(self, start: int, stop: re.Match[str], after: int) -> bool:
         word = self._word_before(start, stop.start())
-        return word.casefold() in words.EXCLAIMED_NAMES and not self._starter(after)
+        return word.casefold() in EXCLAIMED_NAMES and not self._starter(after)
 
     def _word_before(self, start: int, place: int) -> str:
         # A word longer than this is no abbreviation; looking further back would make long texts slow.
@@ -223,8 +504,8 @@ class _Reader:
             return False
         folded = word[0].casefold()
         if word[0][0].islower():
-            return self.lower and folded in words.CLEAR_STARTERS
-        return folded in words.STARTERS and (word[0][1:].islower() or len(word[0]) == 1)
+            return self.lower and folded in CLEAR_STARTERS
+        return folded in STARTERS and (word[0][1:].islower() or len(word[0]) == 1)
 
     def _end_at_full_stop(
         self, start: int, stop: re.Match[str], end: int, after: int
@@ -256,9 +537,9 @@ class _Reader:
         before = _TOKEN_BEFORE.search(text, max(start, place - _LOOK_BACK), place)
         ahead = _WORD_AFTER.match(text, after, after + _LOOK_AHEAD)
         following = ahead[0].casefold() if ahead else ""
-        if following in words.AFTER_ORDINAL:
+        if following in AFTER_ORDINAL:
             return None
-        if before and before[1].casefold() in words.BEFORE_ORDINAL and not self._starter(after):
+        if before and before[1].casefold() in BEFORE_ORDINAL and not self._starter(after):
             return None
         small = text[after].islower() and not self._starter(after)
         return None if small else end
@@ -273,22 +554,22 @@ class _Reader:
         capital = word[0].isupper() or self.lower
         if len(word) == 1 or _DOTTED.search(word):
             return self._letters_go_on(start, place, after, word)
-        if folded in words.LAST_BEFORE_CAPITAL:
+        if folded in LAST_BEFORE_CAPITAL:
             return not following.isupper() and not (self.lower and self._starter(after))
-        if folded in words.BEFORE_NUMBER and (
+        if folded in BEFORE_NUMBER and (
             following.isdigit() or (_ROMAN.match(self.text, after) and not self._starter(after))
         ):
             return True
-        if folded in words.NEVER_LAST or (word[0].isupper() and folded in words.NEVER_LAST_AS_NAME):
-            return folded not in words.MAY_BE_LAST or not self._starter(after)
-        if folded in words.MAY_BE_LAST or (capital and folded in words.MONTHS_AND_DAYS):
+        if folded in NEVER_LAST or (word[0].isupper() and folded in NEVER_LAST_AS_NAME):
+            return folded not in MAY_BE_LAST or not self._starter(after)
+        if folded in MAY_BE_LAST or (capital and folded in MONTHS_AND_DAYS):
             return not self._starter(after)
         # Where nothing has capitals, a short word without a vowel is rather an abbreviation.
         return self.lower and following.islower() and len(word) < 3 and not self._starter(after)
 
     def _letters_go_on(self, start: int, place: int, after: int, word: str) -> bool:
         """Whether single letters with stops (initials, "U.S.", "p.m.", "e.g.") belong to what follows."""
-        if word.replace(".", "").casefold() in words.NEVER_LAST or not self._starter(after):
+        if word.replace(".", "").casefold() in NEVER_LAST or not self._starter(after):
             return True
         if len(word) > 1:
             return False

@@ -1,0 +1,1 @@
+"""Where snapshots, elements, listings and plans are kept."""

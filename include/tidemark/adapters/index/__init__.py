@@ -1,0 +1,1 @@
+"""Vector indexes: a Qdrant server, and its engine embedded."""

@@ -1,0 +1,214 @@
+"""How an index is laid out in collections, shared by every adapter of VectorIndex."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, TypeVar
+from uuid import UUID, uuid5
+
+from tidemark.domain.chunks import PointWrite
+from tidemark.domain.errors import ConfigurationError, PermanentError
+
+Where: TypeAlias = Mapping[str, str | list[str]]
+"""Equality on payload keys, all of them; a list means any of its values."""
+
+POINTS = "points"
+SECTIONS = "sections"
+
+DENSE = "dense"
+LEXICAL = "lexical"
+
+POINT_KEYS = ("document_id", "section_id", "source", "labels")
+"""What chunks are mostly filtered by: each gets a keyword index everywhere."""
+
+SECTION_KEYS = ("document_id", "source")
+"""What sections are mostly filtered by."""
+
+MORE_POINT_KEYS = ("source_uri", "kinds", "language")
+MORE_SECTION_KEYS = ("source_uri", "parent_section_id")
+"""Filters that are also indexed where an index costs nothing until it is used."""
+
+RRF_K = 60
+"""A hit at rank r (from 0) of one of the fused lists adds 1 / (RRF_K + r) to its score."""
+
+PAGE = 256
+"""Points a page when reading, so that a scan holds well under a megabyte of texts."""
+
+_RESERVED = int.from_bytes(b"tidemark", "big")
+"""The first half of the ids of what is kept in a collection and is no point.
+
+Ids of points are of version 5, which these are not: no point can have one, whatever is in its payload.
+In a scan, which goes by id, they are all in one place.
+"""
+
+RESERVED_FROM = UUID(int=_RESERVED << 64)
+"""The first of them."""
+
+MARK = "tidemark_mark"
+"""The key of a tide mark; a point's payload has none like it."""
+
+BUILT_UNDER = "tidemark_embed_fingerprint"
+"""The key of the fingerprint that a generation was made under."""
+
+OTHER_SETTINGS_CURE = (
+    "Build a new generation (the rebuild_index DAG); if the collection is not Tidemark's, choose another "
+    "index name."
+)
+
+_NAMESPACE = UUID("5b0c6a3e-1f6d-5d0b-9a53-0d1f3c1c7f52")
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+T = TypeVar("T")
+
+
+class CollectionLostError(PermanentError):
+    """One of the two collections of a generation is not there, and the other one is.
+
+    Reading finds nothing then and deleting has nothing to do; searching and writing fail with this.
+    """
+
+
+class Identified(Protocol):
+    @property
+    def point_id(self) -> UUID: ...
+
+
+P = TypeVar("P", bound=Identified)
+
+
+def is_reserved(point_id: UUID) -> bool:
+    """Is this the id of something that is no point?"""
+    return point_id.int >> 64 == _RESERVED
+
+
+def mark_id(source: str) -> UUID:
+    """Where a source's tide mark is kept, in each collection."""
+    return _reserved(f"mark {source}")
+
+
+def mark_of(source: str, mark: str) -> PointWrite:
+    """A tide mark as it is kept: without vectors, and with none of the keys that points are filtered by."""
+    return PointWrite(mark_id(source), {MARK: mark, "tidemark_source": source})
+
+
+def built_under_id() -> UUID:
+    """Where a generation's fingerprint is kept, in its collection of points."""
+    return _reserved("built under")
+
+
+def _reserved(name: str) -> UUID:
+    return UUID(int=RESERVED_FROM.int | uuid5(_NAMESPACE, name).int & (1 << 64) - 1)
+
+
+def said(payload: Mapping[str, object] | None, key: str) -> str:
+    """The text under a key of something reserved, "" when it is not there."""
+    found = (payload or {}).get(key)
+    return found if isinstance(found, str) else ""
+
+
+def fusion_depth(k: int) -> int:
+    """How many hits of each list are fused to answer with ``k``: deep enough that both lists count."""
+    return max(100, 5 * k)
+
+
+def pages(items: Sequence[T], size: int = PAGE) -> Iterator[Sequence[T]]:
+    """Cut a sequence into runs of at most ``size``."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def last_of_each(points: Iterable[P]) -> list[P]:
+    """Drop all but the last write of each id, as if they had been made one after the other."""
+    return list({point.point_id: point for point in points}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The collections of the index ``name``: a pair for each generation, behind a pair of live names."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name) or "__" in self.name:
+            raise ConfigurationError(
+                f"{self.name!r} cannot name an index.",
+                "Use letters, digits, '.', '-' and single '_', starting with a letter or a digit.",
+            )
+
+    @property
+    def live_points(self) -> str:
+        return self.name
+
+    @property
+    def live_sections(self) -> str:
+        return f"{self.name}__sections"
+
+    def points(self, generation: int) -> str:
+        return f"{self.name}__g{generation}"
+
+    def sections(self, generation: int) -> str:
+        return f"{self.name}__sections__g{generation}"
+
+    def generation_of(self, collection: str) -> int | None:
+        """The number in the name of a collection of points or of sections, None for any other."""
+        found = re.fullmatch(re.escape(self.name) + r"(?:__sections)?__g(\d+)", collection)
+        return int(found[1]) if found else None
+
+    def generations(self, collections: Iterable[str]) -> list[int]:
+        """The generations of which any collection is there, ascending."""
+        numbers = {self.generation_of(name) for name in collections}
+        return sorted(number for number in numbers if number is not None)
+
+    def incomplete(self, collections: Iterable[str]) -> dict[int, str]:
+        """Which collection, "points" or "sections", is not there, by generation that has the other one."""
+        names = set(collections)
+        lost: dict[int, str] = {}
+        for number in self.generations(names):
+            if self.points(number) not in names:
+                lost[number] = POINTS
+            elif self.sections(number) not in names:
+                lost[number] = SECTIONS
+        return lost
+
+    def missing(self, generation: int) -> PermanentError:
+        return PermanentError(
+            f"Index {self.name!r} has no generation {generation}.",
+            "Index a source first, which creates it, or name one of those that `tidemark status` lists.",
+        )
+
+    def absent(self, collection: str, names: Collection[str]) -> PermanentError | None:
+        """What is wrong with a collection when these are those that exist; None when it is one of them.
+
+        ``CollectionLostError`` when the other one of its generation is there.
+        """
+        number = self.generation_of(collection)
+        if collection in names or number is None:
+            return None
+        points, sections = self.points(number), self.sections(number)
+        if not {points, sections} & set(names):
+            return self.missing(number)
+        what = POINTS if collection == points else SECTIONS
+        return CollectionLostError(
+            f"Generation {number} of index {self.name!r} has lost its collection of {what}.",
+            "Run `tidemark audit --repair`, which makes it again and fills it.",
+        )
+
+    def other_dimension(self, generation: int, found: int, asked: int) -> PermanentError:
+        return PermanentError(
+            f"Generation {generation} of index {self.name!r} holds vectors of {found} numbers, "
+            f"the embedder makes {asked}.",
+            "Build a new generation (the rebuild_index DAG) or set the model it was built with.",
+        )
+
+    def other_settings(self, collection: str, what: str) -> PermanentError:
+        return PermanentError(
+            f"Collection {collection} {what}, which cannot be changed in place.",
+            OTHER_SETTINGS_CURE,
+        )
+
+    def is_live(self, generation: int) -> PermanentError:
+        return PermanentError(
+            f"Generation {generation} of index {self.name!r} is the live one and is not dropped.",
+            "Switch to another generation first.",
+        )

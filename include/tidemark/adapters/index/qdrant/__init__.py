@@ -1,0 +1,1 @@
+"""An index on a Qdrant server."""

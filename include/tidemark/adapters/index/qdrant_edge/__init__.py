@@ -1,0 +1,1 @@
+"""An index in this machine's files, by Qdrant's own engine."""

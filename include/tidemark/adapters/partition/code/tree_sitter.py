@@ -1,0 +1,575 @@
+"""Definitions in program code by tree-sitter, with the grammars that its wheels carry: nothing is fetched.
+
+Known without importing tree-sitter: the fingerprint.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from threading import local
+from time import thread_time
+from typing import Any
+
+from tidemark.domain.documents import Definition
+from tidemark.domain.errors import PermanentError
+from tidemark.domain.hashing import fingerprint
+
+# What to look for in the syntax tree of each language, by the node types of its grammar.
+
+NAME_FIELDS = ("name", "property", "declarator", "left", "key", "function", "type")
+"""Where a node keeps the name of what it defines; the first that there is."""
+NAME_TYPES = frozenset({"object_reference"})
+"""Nodes that are names where there is no field for one."""
+BODY_FIELDS = ("body", "value")
+BODY_TYPES = frozenset(
+    {"struct_type", "interface_type", "column_definitions", "create_query", "function_body", "procedure_body"}
+)  # fmt: skip
+"""Nodes that are bodies where there is no field for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a definition looks: its kind, and the nodes from its own down to the one that has the body.
+
+    steps: for each level down, the types of which a child is taken. Without any the node has the body itself.
+    bare: it is one without a body too; what only names something defined elsewhere has none.
+    """
+
+    kind: str
+    steps: tuple[frozenset[str], ...] = ()
+    bare: bool = False
+
+
+Shapes = dict[str, tuple[Shape, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A language's grammar.
+
+    module, function: what gives the language.
+    shapes: of definitions, by the type of their outermost node.
+    attached: types of what belongs to the definition below it (comments, decorators).
+    units: types of what reads as one although it may run over several lines.
+    """
+
+    module: str
+    shapes: Shapes
+    attached: frozenset[str]
+    units: frozenset[str] = field(repr=False)
+    function: str = "language"
+
+
+def _types(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+def _shapes(**kinds: str) -> Shapes:
+    """Of nodes that have their body themselves: the node types of each kind."""
+    return {name: (Shape(kind),) for kind, names in kinds.items() for name in names.split()}
+
+
+def _below(kind: str, *steps: str, bare: bool = False) -> Shape:
+    return Shape(kind, tuple(_types(step) for step in steps), bare)
+
+
+_PYTHON = Grammar(
+    "tree_sitter_python",
+    _shapes(**{"class": "class_definition", "function": "function_definition"}),
+    _types("comment decorator"),
+    _types(
+        "string concatenated_string argument_list parameters list dictionary set tuple subscript"
+        " parenthesized_expression list_comprehension dictionary_comprehension set_comprehension"
+        " generator_expression expression_statement return_statement import_from_statement assert_statement"
+        " raise_statement delete_statement type_alias_statement"
+    ),
+)
+
+_FUNCTIONS = "arrow_function function_expression generator_function"
+_JS_SHAPES = _shapes(
+    **{
+        "class": "class_declaration",
+        "function": "function_declaration generator_function_declaration method_definition",
+    }
+) | {
+    "lexical_declaration": (
+        _below("function", "variable_declarator", _FUNCTIONS),
+        _below("class", "variable_declarator", "class"),
+    ),
+    "variable_declaration": (_below("function", "variable_declarator", _FUNCTIONS),),
+    "pair": (_below("function", _FUNCTIONS),),
+    "field_definition": (_below("function", _FUNCTIONS),),
+    "public_field_definition": (_below("function", _FUNCTIONS),),
+    "expression_statement": (
+        _below("function", "assignment_expression", _FUNCTIONS),
+        _below("class", "assignment_expression", "class"),
+        _below("block", "call_expression", "arguments", _FUNCTIONS),
+    ),
+}
+_JS_UNITS = _types(
+    "comment arguments formal_parameters array object template_string parenthesized_expression"
+    " import_statement export_clause object_pattern array_pattern return_statement throw_statement"
+)
+_JSX = _types("jsx_element jsx_self_closing_element jsx_opening_element")
+_JS_ATTACHED = _types("comment decorator")
+_TS_SHAPES = _JS_SHAPES | _shapes(
+    **{
+        "class": "abstract_class_declaration interface_declaration enum_declaration"
+        " internal_module module",
+        "type": "type_alias_declaration",
+    }
+)
+_TS_UNITS = _JS_UNITS | _types("object_type union_type type_arguments type_parameters")
+
+_GO = Grammar(
+    "tree_sitter_go",
+    _shapes(function="function_declaration method_declaration")
+    | {
+        "type_declaration": (_below("class", "type_spec"),),
+        "expression_statement": (_below("block", "call_expression", "argument_list", "func_literal"),),
+    },
+    _types("comment"),
+    _types(
+        "comment argument_list parameter_list literal_value raw_string_literal parenthesized_expression"
+        " import_declaration const_declaration var_declaration return_statement"
+    ),
+)  # fmt: skip
+
+_JAVA = Grammar(
+    "tree_sitter_java",
+    _shapes(
+        **{
+            "class": "class_declaration interface_declaration enum_declaration record_declaration"
+            " annotation_type_declaration",
+            "function": "method_declaration constructor_declaration compact_constructor_declaration",
+        }
+    ),
+    _types("line_comment block_comment marker_annotation annotation"),
+    _types(
+        "block_comment argument_list formal_parameters array_initializer parenthesized_expression"
+        " string_literal field_declaration local_variable_declaration return_statement"
+    ),
+)
+
+_C_SHAPES = _shapes(
+    **{
+        "class": "struct_specifier union_specifier enum_specifier",
+        "function": "function_definition",
+    }
+) | {
+    "type_definition": (_below("class", "struct_specifier union_specifier enum_specifier"),),
+    "linkage_specification": (Shape("block"),),
+}
+_C_UNITS = _types(
+    "comment argument_list parameter_list initializer_list parenthesized_expression string_literal"
+    " concatenated_string preproc_def preproc_function_def return_statement"
+)
+_CPP_SHAPES = (
+    _C_SHAPES
+    | _shapes(**{"class": "class_specifier namespace_definition"})
+    | {
+        "template_declaration": (
+            _below("function", "function_definition"),
+            _below("class", "class_specifier struct_specifier union_specifier"),
+        )
+    }
+)
+
+_RUST = Grammar(
+    "tree_sitter_rust",
+    _shapes(
+        **{
+            "class": "struct_item enum_item union_item trait_item impl_item mod_item foreign_mod_item",
+            "function": "function_item",
+        }
+    )
+    | {"macro_definition": (Shape("function", bare=True),)},
+    _types("line_comment block_comment attribute_item"),
+    _types(
+        "block_comment arguments parameters array_expression tuple_expression field_initializer_list"
+        " parenthesized_expression string_literal raw_string_literal token_tree use_declaration"
+        " type_arguments type_parameters where_clause"
+    ),
+)
+
+_SQL = Grammar(
+    "tree_sitter_sql",
+    {
+        "statement": (
+            _below("class", "create_table create_view create_materialized_view", bare=True),
+            _below("function", "create_function create_procedure create_trigger", bare=True),
+            _below("type", "create_type create_index create_sequence", bare=True),
+        )
+    },
+    _types("comment marginalia"),
+    _types("marginalia statement function_arguments list subquery cte column_definitions"),
+)
+
+_BASH = Grammar(
+    "tree_sitter_bash",
+    _shapes(function="function_definition"),
+    _types("comment"),
+    _types(
+        "string raw_string array command pipeline redirected_statement test_command command_substitution"
+    ),
+)
+
+GRAMMARS = {
+    "python": _PYTHON,
+    "javascript": Grammar("tree_sitter_javascript", _JS_SHAPES, _JS_ATTACHED, _JS_UNITS | _JSX),
+    "typescript": Grammar(
+        "tree_sitter_typescript", _TS_SHAPES, _JS_ATTACHED, _TS_UNITS, "language_typescript"
+    ),
+    "tsx": Grammar(
+        "tree_sitter_typescript", _TS_SHAPES, _JS_ATTACHED, _TS_UNITS | _JSX, "language_tsx"
+    ),
+    "go": _GO,
+    "java": _JAVA,
+    "c": Grammar("tree_sitter_c", _C_SHAPES, _types("comment"), _C_UNITS),
+    "cpp": Grammar(
+        "tree_sitter_cpp",
+        _CPP_SHAPES,
+        _types("comment"),
+        _C_UNITS | _types("raw_string_literal template_argument_list template_parameter_list"),
+    ),
+    "rust": _RUST,
+    "sql": _SQL,
+    "bash": _BASH,
+}
+"""By the canonical name of the language."""
+
+
+# Code to a syntax tree, in bounded time and memory whatever the code is.
+
+MAX_BYTES = 2 * 2**20
+_READ = 1 << 16
+# The parser reports every hundred steps. Code takes one to seven reports a kilobyte, dense formulas eighteen;
+# what takes many more is ambiguous to the grammar at every token, and costs time and memory without end.
+_FREE_REPORTS = 60
+_REPORTS_A_KILOBYTE = 25
+# Nesting without end takes few steps, each dear. Of the thread's own time, so that a busy machine changes
+# nothing; four times what code takes with the slowest grammar.
+_SECONDS, _SECONDS_A_MEGABYTE = 0.5, 1.5
+# An error deep within what goes on and on (``a => b => …``) costs memory that squares with the depth, in one
+# step that cannot be stopped: 1.3 GB for 12 kB. Code ends something every few words; even its prose does.
+_ENDS = bytes.maketrans(b")]},", b";;;;")
+_ENDLESS = 5_000
+_OWN = local()
+"""What each thread has of its own: the buffer that tree-sitter reads from."""
+
+
+def parse(data: bytes, syntax: str) -> Any:
+    """The syntax tree of UTF-8 code in a language of ``GRAMMARS``; None when the code is over a bound.
+
+    Raises ``PermanentError`` when the grammar is not installed.
+    """
+    from tree_sitter import Parser
+
+    if len(data) > MAX_BYTES or _is_endless(data):
+        return None
+    expired = _bound(len(data))
+    try:
+        return Parser(_language(syntax)).parse(
+            _reader(data), progress_callback=lambda offset, _error: expired(offset)
+        )
+    except ValueError:  # how it says that it was stopped
+        return None
+
+
+def _is_endless(data: bytes) -> bool:
+    return any(len(part) > _ENDLESS for part in data.translate(_ENDS).split(b";"))
+
+
+def _reader(data: bytes) -> Callable[[int, object], bytearray]:
+    """Hands over the bytes from an offset on, always in the same buffer.
+
+    tree-sitter 0.26.1 never gives back what its read callback returns: bytes would stay for ever, each of
+    every file. It looks at a buffer only until it asks for the next.
+    """
+    buffer: bytearray = _OWN.__dict__.setdefault("buffer", bytearray())
+
+    def read(offset: int, _point: object) -> bytearray:
+        buffer[:] = data[offset : offset + _READ]
+        return buffer
+
+    return read
+
+
+def _bound(size: int) -> Callable[[int], bool]:
+    """Told of the parser's place at each report, says when it takes too long."""
+    reports = 0
+    deadline = _deadline(size)
+
+    def expired(offset: int) -> bool:
+        nonlocal reports
+        reports += 1
+        return (
+            reports > _FREE_REPORTS + _REPORTS_A_KILOBYTE * offset / 1000
+            or thread_time() > deadline
+        )
+
+    return expired
+
+
+def _deadline(size: int) -> float:
+    return thread_time() + _SECONDS + _SECONDS_A_MEGABYTE * size / 1e6
+
+
+@cache
+def _language(syntax: str) -> Any:
+    """Raises ``PermanentError`` when the grammar is not installed."""
+    from tree_sitter import Language
+
+    grammar = GRAMMARS[syntax]
+    try:
+        pointer = getattr(import_module(grammar.module), grammar.function)()
+    except ImportError as error:
+        raise PermanentError(
+            f"The grammar {grammar.module} cannot be loaded: {error}.",
+            "Run the project's set-up again (make setup).",
+        ) from error
+    return Language(pointer)
+
+
+PARSER_VERSION = 1
+"""Ours. Raise it with any change that alters definitions: all code is then chunked again."""
+
+_CONTINUING = bytes(range(0x80, 0xC0))
+"""In UTF-8, the bytes of a character after its first."""
+_NAME_CHARS = 120
+_INDENT = 200
+_KINDS = ("class", "function", "type", "block")
+_DECLARATOR = re.compile(r"(?:[\w:~$.]|<[^<>()\n]*>)+(?=\s*\()")
+_WORDS = re.compile(r"(?:\A|\n)[ \t]*([A-Za-z_][\w \t]*[ \t])\Z")
+
+_Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a query found; all offsets in bytes, then in characters."""
+
+    kind: str
+    start: int
+    end: int
+    body: int
+    name: _Span | None
+
+
+class TreeSitterCodeParser:
+    """A ``CodeParser`` for the languages of ``GRAMMARS``."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of tree-sitter, the grammars, and our own version."""
+        packages = {"tree-sitter", *(g.module.replace("_", "-") for g in GRAMMARS.values())}
+        return fingerprint(
+            "code",
+            {"version": PARSER_VERSION, "libraries": {p: _version(p) for p in sorted(packages)}},
+        )
+
+    def definitions(self, code: str, syntax: str) -> list[Definition]:
+        """Definitions and units in order (``CodeParser.definitions``)."""
+        data = code.encode("utf-8", "surrogatepass")
+        if syntax not in GRAMMARS:
+            return []
+        found, attached = _search(data, syntax)
+        if not code.isascii():
+            place = _characters(data, found, attached)
+            found = [_placed(one, place) for one in found]
+            attached = [(place[start], place[end]) for start, end in attached]
+        return _ordered(code, found, _Attached(code, attached))
+
+
+class _Attached:
+    """Comments and decorators, by where they begin and by where they end."""
+
+    def __init__(self, code: str, spans: Iterable[_Span]) -> None:
+        self._code = code
+        self._begins: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        for start, end in spans:
+            trimmed = end  # the grammar of Rust counts the line's end to its comments
+            while trimmed > start and code[trimmed - 1] in "\r\n":
+                trimmed -= 1
+            self._begins[start] = trimmed
+            self._ends[trimmed] = start
+
+    def head(self, start: int, end: int) -> int:
+        """Where the declaration that starts with decorators at ``start`` begins itself."""
+        while start in self._begins and self._begins[start] < end:
+            start = self._begins[start]
+            while start < end and self._code[start].isspace():
+                start += 1
+        return start
+
+    def start(self, start: int) -> int:
+        """Where what is directly above ``start``, and goes with it, begins."""
+        code = self._code
+        line = _line_of(code, start)
+        while line:  # neither None nor the first
+            above = line - 1
+            while above > 0 and code[above - 1] in " \t\r":
+                above -= 1
+            begin = self._ends.get(above)
+            line = _line_of(code, begin) if begin is not None else None
+            if begin is None or line is None:
+                return start
+            start = begin
+        return start
+
+
+def _search(data: bytes, syntax: str) -> tuple[list[_Found], list[_Span]]:
+    """Definitions and units, and what is attached to definitions; ([], []) when the bound is reached."""
+    tree = parse(data, syntax)
+    if tree is None:
+        return [], []
+    grammar = GRAMMARS[syntax]
+    line_ends = [match.start() for match in re.finditer(b"\n", data)]
+    found: list[_Found] = []
+    attached: list[_Span] = []
+    # Not a query of its own making: that takes five times as long, and squares with the length of an error.
+    pending = [tree.root_node]
+    while pending:
+        node = pending.pop()
+        name = node.type
+        start, end = node.byte_range
+        if name in grammar.attached:
+            attached.append((start, end))
+        ending = bisect_left(line_ends, start)
+        many_lines = ending < len(line_ends) and line_ends[ending] < end
+        shaped = _shaped(node, grammar, many_lines=many_lines) if name in grammar.shapes else None
+        if shaped is not None:
+            found.append(shaped)
+        elif many_lines and name in grammar.units:
+            found.append(_Found("unit", start, end, end, None))
+        # What is within one line parts nothing.
+        if many_lines:
+            pending.extend(node.named_children)
+    return found, attached
+
+
+def _shaped(node: Any, grammar: Grammar, *, many_lines: bool) -> _Found | None:
+    """The definition that a node is, None when its shape is not that of one."""
+    for shape in grammar.shapes[node.type]:
+        if shape.steps and not many_lines:
+            continue  # ``const f = x => x`` is a statement like any other, and there are many
+        path = _path(node, shape)
+        body = _part(path[-1], BODY_FIELDS, BODY_TYPES) if path else None
+        if path and (body is not None or shape.bare):
+            name = next(filter(None, (_part(p, NAME_FIELDS, NAME_TYPES) for p in path)), None)
+            start, end = node.byte_range
+            return _Found(
+                shape.kind,
+                start,
+                end,
+                body.start_byte if body is not None else end,
+                name.byte_range if name is not None else None,
+            )
+    return None
+
+
+def _path(node: Any, shape: Shape) -> list[Any]:
+    """The nodes from a definition's own to the one with its body; [] when it is not of this shape."""
+    path = [node]
+    for types in shape.steps:
+        child = next((c for c in path[-1].named_children if c.type in types), None)
+        if child is None:
+            return []
+        path.append(child)
+    return path
+
+
+def _part(node: Any, fields: Iterable[str], types: frozenset[str]) -> Any:
+    for name in fields:
+        child = node.child_by_field_name(name)
+        if child is not None:
+            return child
+    return next((c for c in node.named_children if c.type in types), None) if types else None
+
+
+def _characters(data: bytes, found: Iterable[_Found], attached: Iterable[_Span]) -> dict[int, int]:
+    """The character offset of each byte offset that is in use, counted in one pass."""
+    wanted = {offset for span in attached for offset in span}
+    for one in found:
+        wanted.update((one.start, one.end, one.body, *(one.name or ())))
+    place: dict[int, int] = {}
+    last = characters = 0
+    for offset in sorted(wanted):
+        # An offset within a character, which only broken input has, counts as the one after it.
+        characters += len(data[last:offset].translate(None, _CONTINUING))
+        place[offset] = characters
+        last = offset
+    return place
+
+
+def _placed(one: _Found, place: dict[int, int]) -> _Found:
+    name = (place[one.name[0]], place[one.name[1]]) if one.name else None
+    return _Found(one.kind, place[one.start], place[one.end], place[one.body], name)
+
+
+def _ordered(code: str, found: Iterable[_Found], attached: _Attached) -> list[Definition]:
+    """In order, each once, with levels."""
+    definitions: dict[int | _Span, Definition] = {}
+    bodies: dict[int, _Span] = {}
+    for one in sorted(found, key=lambda f: (f.start, -f.end, f.kind == "unit")):
+        span = (one.start, one.end)
+        # A template and the class in it, a typedef and its struct: one definition, the wider one.
+        if span in definitions or (one.kind != "unit" and one.body in bodies):
+            continue
+        if one.kind == "unit":
+            definitions[span] = Definition(*span, 0, "", "unit", one.end, one.start)
+            continue
+        if one.body < one.end:
+            bodies[one.body] = span
+        head = attached.head(_led(code, one.start), one.end)
+        start = attached.start(min(head, one.start))
+        name = _name(code[slice(*one.name)][:_NAME_CHARS]) if one.name else ""
+        definitions[span] = Definition(start, one.end, 0, name, one.kind, one.body, head)
+    return list(_levelled(sorted(definitions.values(), key=lambda d: (d.start, -d.end))))
+
+
+def _levelled(ordered: Iterable[Definition]) -> Iterator[Definition]:
+    open_ends: list[int] = []
+    for one in ordered:
+        while open_ends and open_ends[-1] <= one.start:
+            open_ends.pop()
+        yield replace(one, level=len(open_ends))
+        if one.kind != "unit":
+            open_ends.append(one.end)
+
+
+def _line_of(code: str, offset: int) -> int | None:
+    """Where the line begins of which ``offset`` is the first thing; None when something is before it."""
+    before = code[max(0, offset - _INDENT) : offset]
+    indent = before[before.rfind("\n") + 1 :]
+    if indent.strip() or len(indent) == _INDENT:
+        return None
+    return offset - len(indent)
+
+
+def _led(code: str, start: int) -> int:
+    """Where a declaration begins whose node begins after words like ``export default``."""
+    before = code[max(0, start - _INDENT) : start]
+    led = _WORDS.search(before)
+    return start - len(led[1]) if led else start
+
+
+def _name(text: str) -> str:
+    """A name as written; of a C declarator (``*find(int key)``) the name in it."""
+    declared = _DECLARATOR.search(text)
+    return declared[0] if declared else " ".join(text.split())
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError as error:
+        raise PermanentError(
+            f"The package {package} is not installed.",
+            "Run the project's set-up again (make setup).",
+        ) from error

@@ -1,0 +1,1 @@
+"""Office formats, books and mail."""

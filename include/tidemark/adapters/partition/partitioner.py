@@ -1,0 +1,320 @@
+"""Bytes of any readable format to Elements; the one door to Unstructured.
+
+Known without importing Unstructured: the fingerprint, so that a run with nothing to do does not pay for it.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from lxml import etree
+
+from tidemark.adapters.decoding import decode
+from tidemark.adapters.media import BY_SUFFIX
+from tidemark.adapters.partition.formats import Format, damaged, recognise
+from tidemark.adapters.partition.html.cleaner import CLEANER_VERSION
+from tidemark.adapters.partition.options import UnstructuredOptions
+from tidemark.domain.documents import ElementKind, PartitionedDocument, RawDocument
+from tidemark.domain.errors import DocumentError, PermanentError, TidemarkError
+from tidemark.domain.hashing import Canonical, digest_of, fingerprint
+
+# One reader for each format; what a format needs is imported when its first document comes.
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A document to be read. furniture: blocks of its site that are dropped from its pages."""
+
+    raw: RawDocument
+    options: UnstructuredOptions
+    furniture: frozenset[int] = frozenset()
+
+    def text(self) -> str:
+        """Its bytes decoded. Raises ``DocumentError`` when they are no text."""
+        return decode(self.raw.content, self.raw.charset, self.raw.uri)
+
+
+def _html(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.html.reader import partition_page
+
+    depth = reading.options.max_html_depth
+    return partition_page(reading.text(), reading.raw.uri, depth, reading.furniture)
+
+
+def _markdown(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.html.reader import elements_of
+    from tidemark.adapters.partition.text.markdown import read_markdown
+
+    page = read_markdown(reading.text(), reading.raw.uri, reading.options.max_html_depth)
+    elements = tuple(elements_of(page.root))
+    return _titled(PartitionedDocument(page.title, elements, page.language))
+
+
+def _text(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.html.reader import elements_of
+    from tidemark.adapters.partition.text.plain import read_plain_text
+
+    root = read_plain_text(reading.text())
+    return _titled(PartitionedDocument("", tuple(elements_of(root))))
+
+
+def _rst(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.html.reader import elements_of
+    from tidemark.adapters.partition.text.rst import read_rst
+
+    root = read_rst(reading.text(), reading.raw.uri, reading.options.max_html_depth)
+    return _titled(PartitionedDocument("", tuple(elements_of(root))))
+
+
+def _asciidoc(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.html.reader import elements_of
+    from tidemark.adapters.partition.text.asciidoc import read_asciidoc
+
+    page = read_asciidoc(reading.text(), reading.raw.uri)
+    elements = tuple(elements_of(page.root))
+    return _titled(PartitionedDocument(page.title, elements, page.language))
+
+
+def _docx(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.office.documents import partition_docx
+
+    return partition_docx(reading.raw.content, reading.raw.uri, reading.options.max_cells)
+
+
+def _pptx(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.office.documents import partition_pptx
+
+    return partition_pptx(reading.raw.content)
+
+
+def _xlsx(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.office.sheets import partition_xlsx
+
+    return partition_xlsx(reading.raw.content, reading.raw.uri, reading.options.max_cells)
+
+
+def _csv(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.office.sheets import partition_csv
+
+    return partition_csv(reading.text(), reading.raw.uri, reading.options.max_cells)
+
+
+def _odt(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.office.odt import partition_odt
+
+    return partition_odt(reading.raw.content, reading.raw.uri)
+
+
+def _epub(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.office.epub import partition_epub
+
+    return partition_epub(reading.raw.content, reading.raw.uri, reading.options.max_html_depth)
+
+
+def _rtf(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.office.rtf import partition_rtf
+
+    return partition_rtf(reading.raw.content, reading.raw.uri)
+
+
+def _pdf(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.pdf.reader import partition_pdf_by
+
+    options = reading.options
+    return partition_pdf_by(
+        options.pdf_strategy, reading.raw.content, reading.raw.uri, options.max_pages
+    )
+
+
+def _email(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.office.mail import partition_email
+
+    raw = reading.raw
+    return partition_email(raw.content, raw.uri, reading.options.max_html_depth)
+
+
+def _msg(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.office.mail import partition_msg
+
+    raw = reading.raw
+    return partition_msg(raw.content, raw.uri, reading.options.max_html_depth)
+
+
+def _xml(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.data.xml import partition_xml
+
+    raw, depth = reading.raw, reading.options.max_html_depth
+    return partition_xml(raw.content, raw.uri, raw.charset, depth, reading.furniture)
+
+
+def _json(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.data.json import partition_json
+
+    return partition_json(reading.text(), reading.raw.uri, reading.options.max_html_depth)
+
+
+def _json_lines(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.data.json import partition_json_lines
+
+    return partition_json_lines(reading.text(), reading.raw.uri, reading.options.max_html_depth)
+
+
+def _notebook(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.data.json import partition_notebook
+
+    options = reading.options
+    return _titled(
+        partition_notebook(
+            reading.text(), reading.raw.uri, options.max_html_depth, options.max_output_characters
+        )
+    )
+
+
+def _code(reading: Reading) -> PartitionedDocument:
+    from tidemark.adapters.partition.code.source import partition_code
+
+    return partition_code(reading.raw)
+
+
+READERS: dict[Format, Callable[[Reading], PartitionedDocument]] = {
+    Format.HTML: _html,
+    Format.MARKDOWN: _markdown,
+    Format.TEXT: _text,
+    Format.RST: _rst,
+    Format.ASCIIDOC: _asciidoc,
+    Format.DOCX: _docx,
+    Format.PPTX: _pptx,
+    Format.XLSX: _xlsx,
+    Format.ODT: _odt,
+    Format.EPUB: _epub,
+    Format.RTF: _rtf,
+    Format.PDF: _pdf,
+    Format.CSV: _csv,
+    Format.EMAIL: _email,
+    Format.MSG: _msg,
+    Format.XML: _xml,
+    Format.JSON: _json,
+    Format.JSON_LINES: _json_lines,
+    Format.NOTEBOOK: _notebook,
+    Format.CODE: _code,
+}
+
+
+def _titled(document: PartitionedDocument) -> PartitionedDocument:
+    """With its heading of the first level as the title, where nothing else names it and there is one."""
+    if document.title:
+        return document
+    tops = [e.text for e in document.elements if e.kind is ElementKind.TITLE and e.level == 1]
+    leads = bool(tops) and document.elements[0].text == tops[0]
+    return replace(document, title=tops[0]) if leads or len(tops) == 1 else document
+
+
+__all__ = ["PARTITIONER_VERSION", "UnstructuredOptions", "UnstructuredPartitioner", "title_of_name"]
+
+PARTITIONER_VERSION = 4
+"""Ours. Raise it with any change that alters elements: every document is then partitioned again."""
+
+_DECIDING = (
+    "unstructured",
+    "lxml",
+    "markdown-it-py",
+    "mdit-py-plugins",
+    "docutils",
+    "pdfminer.six",
+    "openpyxl",
+    "python-docx",
+    "python-pptx",
+    "python-oxmsg",
+)
+_MEANINGLESS_STEMS = frozenset({"index", "readme", "default", "home", "untitled", "document"})
+
+
+class UnstructuredPartitioner:
+    """Cleans and partitions documents of every format that ``unstructured_sniff`` names."""
+
+    def __init__(
+        self,
+        options: UnstructuredOptions | None = None,
+        furniture: frozenset[int] = frozenset(),
+    ) -> None:
+        self._options = options or UnstructuredOptions()
+        self._furniture = furniture
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the libraries that decide the elements, our own version, and the options."""
+        decided: dict[str, Canonical] = {
+            "version": PARTITIONER_VERSION,
+            "cleaner": CLEANER_VERSION,
+            "libraries": {name: _version(name) for name in _DECIDING},
+            "options": asdict(self._options),
+        }
+        if self._furniture:
+            decided["furniture"] = digest_of(sorted(self._furniture))
+        return fingerprint("partition", decided)
+
+    def knowing(self, furniture: frozenset[int]) -> "UnstructuredPartitioner":
+        """One that also drops these blocks of a site from its pages."""
+        if furniture == self._furniture:
+            return self
+        return UnstructuredPartitioner(self._options, furniture)
+
+    def partition(self, raw: RawDocument) -> PartitionedDocument:
+        """Read one document. Raises ``DocumentError`` when its bytes are at fault."""
+        options = self._options
+        if len(raw.content) > options.max_bytes:
+            raise DocumentError(
+                "partition",
+                f"{raw.uri} has {len(raw.content):,} bytes; the limit is {options.max_bytes:,}.",
+                "Exclude it from the source, or split it; or raise TIDEMARK_MAX_DOCUMENT_MEGABYTES.",
+            )
+        found = recognise(raw, options.max_expanded_bytes, options.max_ratio)
+        try:
+            document = READERS[found.format](Reading(found.raw, options, self._furniture))
+        except etree.LxmlError as error:  # a SyntaxError too, but not one of ours
+            raise damaged(raw.uri, error) from error
+        except (TidemarkError, NameError, ImportError, SyntaxError, MemoryError):
+            raise  # ours, or our own fault, or the machine's: no document is to blame
+        except RecursionError as error:
+            raise DocumentError(
+                "partition", f"{raw.uri} is nested too deeply.", "Simplify it."
+            ) from error
+        except (
+            Exception
+        ) as error:  # whatever a broken file provokes in a parser is the file's fault
+            raise DocumentError(
+                "partition",
+                f"{raw.uri} cannot be read as {found.format.value.upper()} "
+                f"({type(error).__name__}: {str(error)[:300]}).",
+                "The file is damaged or was cut short: fetch or export it again.",
+            ) from error
+        if not document.elements:
+            raise DocumentError(
+                "partition",
+                f"{raw.uri} holds no text.",
+                "Check the document, or exclude it from the source.",
+            )
+        return document if document.title else replace(document, title=title_of_name(raw.uri))
+
+
+def title_of_name(uri: str) -> str:
+    """A title from a file's name, "" where it says nothing (index.html, a URL without a file)."""
+    path = PurePosixPath(unquote(urlsplit(uri).path or uri))
+    if path.suffix.lower() not in BY_SUFFIX:
+        return ""
+    words = re.sub(r"[-_.\s]+", " ", path.stem).strip()
+    return "" if words.lower() in _MEANINGLESS_STEMS else words
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError as error:
+        raise PermanentError(
+            f"The package {package} is not installed.",
+            "Run the project's set-up again (make setup).",
+        ) from error

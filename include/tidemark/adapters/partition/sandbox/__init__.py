@@ -1,0 +1,1 @@
+"""A process of its own in which risky documents are read."""

@@ -1,0 +1,142 @@
+"""The process that reads documents for ``SandboxedPartitioner``: bounded, without secrets, killed at will.
+
+``python -m tidemark.adapters.partition.sandbox.worker OPTIONS MEMORY FILES PARENT DIE`` reads requests from
+its standard input, writes answers to its standard output (``sandbox_protocol``), and ends with its input.
+"""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from tidemark.adapters.partition.sandbox import protocol
+from tidemark.domain.documents import PartitionedDocument, RawDocument
+from tidemark.domain.errors import TidemarkError
+
+Partition = Callable[[RawDocument, frozenset[int]], PartitionedDocument]
+
+_PARENT_DEATH_SIGNAL = 1
+_GRACE = 10
+"""Seconds after which a worker ends itself, where nobody is left to end it."""
+_FILE_BYTES = 2**30
+_WATCH_SECONDS = 2.0
+_PAGE = 4096
+
+
+def unstructured(options: str) -> Partition:
+    """The real reader, with what most documents need loaded before the first comes."""
+    from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
+    from tidemark.adapters.partition.unstructured import html_partitioner
+
+    html_partitioner()
+    plain = UnstructuredPartitioner(protocol.decode_options(options))
+
+    def partition(raw: RawDocument, furniture: frozenset[int]) -> PartitionedDocument:
+        return plain.knowing(furniture).partition(raw)
+
+    return partition
+
+
+def serve(make: Callable[[str], Partition], arguments: list[str]) -> None:
+    """Answer requests until the input ends."""
+    options, memory, files, parent, die_too = arguments
+    _follow(int(parent), at_once=die_too == "1")
+    requests = sys.stdin.buffer
+    # Whatever a parser prints must not be taken for an answer.
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(2, 1)
+        partition = make(options)
+        _limit(int(memory), int(files))
+        _send(answers, protocol.READY)
+        furniture: frozenset[int] = frozenset()
+        while (data := _receive(requests)) is not None:
+            raw, seconds, changed = protocol.decode_request(data)
+            del data
+            furniture = furniture if changed is None else changed
+            signal.alarm(int(seconds) + _GRACE)
+            answer = _answer(partition, raw, furniture)
+            signal.alarm(0)
+            _send(answers, answer)
+
+
+def _answer(partition: Partition, raw: RawDocument, furniture: frozenset[int]) -> bytes:
+    try:
+        return protocol.encode_answer(partition(raw, furniture))
+    except MemoryError:
+        return protocol.encode_trouble(protocol.MEMORY, "out of memory")
+    except TidemarkError as error:
+        # Parsers in C say it in their own words, which the reader takes for damage.
+        if _is_memory(error) or _is_memory(error.__cause__):
+            return protocol.encode_trouble(protocol.MEMORY, "out of memory")
+        return protocol.encode_failure(error)
+
+
+def _is_memory(error: BaseException | None) -> bool:
+    return isinstance(error, MemoryError) or "memory allocation" in str(error).lower()
+
+
+def _follow(parent: int, *, at_once: bool) -> None:
+    """End with the process that started this one."""
+    if at_once and sys.platform.startswith("linux"):
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(0)
+
+    if os.getppid() != parent:
+        sys.exit(0)
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _limit(memory: int, files: int) -> None:
+    """Bound what this process may take from now on; limits that a system lacks are passed over."""
+    bounds = [
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, files),
+        (resource.RLIMIT_FSIZE, _FILE_BYTES),
+    ]
+    base = _virtual_bytes()
+    if memory and base:
+        bounds.append((resource.RLIMIT_AS, base + memory))
+    for kind, bound in bounds:
+        with suppress(OSError, ValueError):
+            _, hard = resource.getrlimit(kind)
+            most = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
+            resource.setrlimit(kind, (most, most))
+
+
+def _virtual_bytes() -> int:
+    """The address space in use, 0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_bytes().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * _PAGE
+
+
+def _receive(stream: BinaryIO) -> bytes | None:
+    head = stream.read(protocol.LENGTH.size)
+    if len(head) < protocol.LENGTH.size:
+        return None
+    (length,) = protocol.LENGTH.unpack(head)
+    data = stream.read(length)
+    return data if len(data) == length else None
+
+
+def _send(stream: BinaryIO, data: bytes) -> None:
+    stream.write(protocol.framed(data))
+    stream.flush()
+
+
+if __name__ == "__main__":
+    serve(unstructured, sys.argv[1:])

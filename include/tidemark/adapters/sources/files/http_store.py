@@ -1,0 +1,330 @@
+"""A folder that a web server shows as a page of links: every page that a "directory index" module makes.
+
+Only what is directly below a folder's own URL is followed, so nothing leads out of it; redirects are not
+followed. Each file costs one conditional request. Without an ETag or Last-Modified it is read every time.
+Addresses are judged as the crawler's are: on the connection made, not on the name.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from urllib.parse import unquote, urljoin, urlsplit
+
+import httpx
+from lxml import etree
+from selectolax.lexbor import LexborHTMLParser
+
+from tidemark.adapters.sources.credentials import secret_headers
+from tidemark.adapters.sources.files.types import Body, ChangedError, Entry, Location
+from tidemark.adapters.sources.network import GuardedTransport, tried
+from tidemark.adapters.sources.selection import is_hidden, quoted
+from tidemark.domain.documents import Validators
+from tidemark.domain.errors import ConfigurationError, PermanentError, TidemarkError, TransientError
+from tidemark.domain.urls import canonical_url
+
+_TIMEOUT_SECONDS = 30.0
+_MAX_PAGE_BYTES = 50_000_000
+_DEEPEST = 40
+_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+class WebFolder:
+    """A folder's URL and the client that asks for what is in it; credentials go to its host alone."""
+
+    def __init__(self, location: Location) -> None:
+        url = canonical_url(location.url)
+        if url is None:
+            raise ConfigurationError(
+                "The path of the files source is no valid URL.", "Write http(s)://host/folder/."
+            )
+        self.url = url
+        self._client = httpx.Client(
+            transport=GuardedTransport(allow_private=location.allow_private),
+            headers=[*secret_headers(location.credentials), ("Accept-Encoding", "identity")],
+            timeout=_TIMEOUT_SECONDS,
+            trust_env=False,
+            follow_redirects=False,
+        )
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        limit: int,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+    ) -> tuple[httpx.Response, bytes]:
+        """An answer that succeeded (2xx, 304) and at most ``limit`` + 1 bytes of its body.
+
+        Nothing is read of one that declares to have more (``declared_size``). An outage is tried again
+        (``network_tries.py``).
+        Raises ``FileNotFoundError`` for 404 and 410, ``TidemarkError`` for every other failure.
+        """
+        return tried(lambda: self._request(method, url, limit, headers or {}, content))
+
+    def _request(
+        self, method: str, url: str, limit: int, headers: Mapping[str, str], content: bytes | None
+    ) -> tuple[httpx.Response, bytes]:
+        try:
+            with self._client.stream(method, url, headers=headers, content=content) as answer:
+                body = bytearray()
+                if answer.is_success and (declared_size(answer) or 0) <= limit:
+                    for part in answer.iter_bytes():
+                        body += part
+                        if len(body) > limit:
+                            del body[limit + 1 :]
+                            break
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise TransientError(
+                f"{url} cannot be read ({type(error).__name__}).",
+                "Check that the server and the network are up.",
+            ) from error
+        _judge(answer, url)
+        return answer, bytes(body)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class HttpIndexStore:
+    """A ``Store`` over one such folder, or one file."""
+
+    def __init__(self, location: Location) -> None:
+        self._web = WebFolder(location)
+        self.place = self._web.url
+
+    def entries(self, problems: list[str]) -> Iterator[Entry]:
+        """Walk it in order of names; holds one page's links at a time for each level."""
+        url = self._web.url
+        if not url.endswith("/") and "." in url.rpartition("/")[2]:
+            yield Entry(unquote(url.rpartition("/")[2]), url, url)
+            return
+        yield from self._folder(url if url.endswith("/") else f"{url}/", "", problems)
+
+    def read(self, entry: Entry, limit: int, held: Validators | None) -> Body | None:
+        conditions = {}
+        if held is not None and held.etag:
+            conditions["If-None-Match"] = held.etag
+        if held is not None and held.last_modified:
+            conditions["If-Modified-Since"] = held.last_modified
+        answer, body = self._web.request("GET", entry.key, limit, conditions)
+        if answer.status_code == 304:
+            return None
+        validators = Validators(
+            etag=answer.headers.get("ETag"), last_modified=answer.headers.get("Last-Modified")
+        )
+        if validators and validators == held:
+            return None  # A server without conditional requests.
+        size = declared_size(answer)
+        modified_at = http_time(validators.last_modified)
+        return Body(body, validators, modified_at, size if (size or 0) > limit else None)
+
+    def again(self, entry: Entry) -> Entry:
+        """A listing tells nothing of versions, so there is nothing to look at."""
+        return entry
+
+    def close(self) -> None:
+        self._web.close()
+
+    def _folder(self, url: str, relative: str, problems: list[str]) -> Iterator[Entry]:
+        try:
+            links = self._links(url)
+        except (FileNotFoundError, TidemarkError) as error:
+            told = "it is not there. Check the path." if isinstance(error, OSError) else str(error)
+            if not relative:
+                raise PermanentError(f"{url} cannot be listed: {told}") from error
+            problems.append(f"The folder {relative} cannot be listed: {told}")
+            return
+        if relative.count("/") >= _DEEPEST:
+            problems.append(f"The folder {relative} is nested too deep.")
+            return
+        for name in links:
+            shown = unquote(name.rstrip("/"), errors="surrogateescape")
+            below = f"{relative}/{shown}" if relative else shown
+            if is_hidden(shown) or "/" in shown:
+                continue
+            if name.endswith("/"):
+                yield from self._folder(url + name, below, problems)
+            else:
+                yield Entry(below, url + name, url + name)
+
+    def _links(self, url: str) -> list[str]:
+        """The names directly below a folder, as its page links them, sorted."""
+        answer, page = self._web.request("GET", url, _MAX_PAGE_BYTES)
+        if len(page) > _MAX_PAGE_BYTES or (declared_size(answer) or 0) > _MAX_PAGE_BYTES:
+            # A part of it would look like a folder that lost the rest.
+            raise PermanentError(
+                f"its page of links has more than {_MAX_PAGE_BYTES:,} bytes.", "Split the folder."
+            )
+        if "html" not in answer.headers.get("Content-Type", ""):
+            raise PermanentError(
+                "it is no page of links.", "Give the URL of a folder whose index the server shows."
+            )
+        names = set()
+        for link in LexborHTMLParser(page).css("a[href]"):
+            target = canonical_url(link.attributes.get("href") or "", url) or ""
+            name = target.removeprefix(url)
+            is_below = target.startswith(url) and "?" not in name
+            if is_below and name and "/" not in name.rstrip("/") and not name.startswith("/"):
+                names.add(name)
+        return sorted(names)
+
+
+def declared_size(answer: httpx.Response) -> int | None:
+    """How many bytes an answer says that it has."""
+    declared = answer.headers.get("Content-Length", "")
+    return int(declared) if declared.isdecimal() else None
+
+
+def http_time(text: str | None) -> datetime | None:
+    """A time as HTTP writes it, in UTC; None for none, and for what is no time."""
+    try:
+        return parsedate_to_datetime(text).astimezone(UTC) if text else None
+    except ValueError:
+        return None
+
+
+def _judge(answer: httpx.Response, url: str) -> None:
+    status = answer.status_code
+    if answer.is_success or status == 304:
+        return
+    if status in {404, 410}:
+        raise FileNotFoundError(url)
+    if answer.is_redirect:
+        host = urlsplit(answer.headers.get("Location", "")).hostname or "another address"
+        raise PermanentError(
+            f"{url} redirects (to {host}).", "Give the address that it redirects to."
+        )
+    if status in {401, 403, 407}:
+        raise PermanentError(
+            f"{url} refuses access ({status}).", "Check the connection's login, password or token."
+        )
+    kind = TransientError if status in _PASSING else PermanentError
+    raise kind(f"{url} answers with status {status}.", "Check the server.")
+
+
+# A WebDAV folder: listed by PROPFIND, one folder with each request, and read by GET.
+
+_MAX_LISTING_BYTES = 100_000_000
+_DEEPEST_OF_REMOTE_WEBDAV = 100
+_ASKED = (
+    b'<?xml version="1.0"?><propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/>'
+    b"<getlastmodified/><getetag/></prop></propfind>"
+)
+
+
+class WebdavStore:
+    """A ``Store`` over one folder, or one file."""
+
+    def __init__(self, location: Location) -> None:
+        self._web = WebFolder(location)
+        self.place = self._web.url
+
+    def entries(self, problems: list[str]) -> Iterator[Entry]:
+        """Walk it in order of names; holds one folder's listing at a time for each level."""
+        try:
+            found = self._listed(self._web.url, 0)
+        except FileNotFoundError as error:
+            raise PermanentError(f"There is no {self.place}.", "Check the path.") from error
+        url, (entry, is_folder) = next(iter(found.items()), ("", (None, True)))
+        if entry is not None and not is_folder:
+            yield entry
+        else:
+            yield from self._folder(url or self._web.url, "", problems)
+
+    def read(self, entry: Entry, limit: int, held: Validators | None) -> Body:
+        _, content = self._web.request("GET", entry.key, limit)
+        now = self.again(entry)
+        if now.validators != entry.validators or (
+            now.size is not None and now.size != len(content) <= limit
+        ):
+            raise ChangedError(entry.key)
+        return Body(content, entry.validators, entry.modified_at)
+
+    def again(self, entry: Entry) -> Entry:
+        """See ``Store.again``."""
+        for found, _ in self._listed(entry.key, 0).values():
+            return Entry(
+                entry.relative,
+                found.uri,
+                entry.key,
+                found.validators,
+                found.size,
+                found.modified_at,
+            )
+        raise FileNotFoundError(entry.key)
+
+    def close(self) -> None:
+        self._web.close()
+
+    def _folder(self, url: str, relative: str, problems: list[str]) -> Iterator[Entry]:
+        url = url if url.endswith("/") else f"{url}/"
+        try:
+            children = self._listed(url, 1)
+        except (FileNotFoundError, TidemarkError) as error:
+            if not relative:
+                raise
+            problems.append(f"The folder {relative} cannot be listed: {error}")
+            return
+        if relative.count("/") >= _DEEPEST_OF_REMOTE_WEBDAV:
+            problems.append(f"The folder {relative} is nested too deep.")
+            return
+        for found, (entry, is_folder) in sorted(children.items()):
+            name = unquote(found.removeprefix(url).rstrip("/"), errors="surrogateescape")
+            is_child = found.startswith(url) and name and "/" not in name
+            if not is_child or is_hidden(name):
+                continue
+            below = f"{relative}/{name}" if relative else name
+            if is_folder:
+                yield from self._folder(found, below, problems)
+            else:
+                yield Entry(
+                    below, entry.uri, entry.key, entry.validators, entry.size, entry.modified_at
+                )
+
+    def _listed(self, url: str, depth: int) -> dict[str, tuple[Entry, bool]]:
+        """By URL what a PROPFIND tells: the file or folder, and whether it is a folder."""
+        answer, body = self._web.request(
+            "PROPFIND",
+            url,
+            _MAX_LISTING_BYTES,
+            {"Depth": str(depth), "Content-Type": "application/xml"},
+            _ASKED,
+        )
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+        try:
+            root = etree.fromstring(body, parser)
+        except etree.XMLSyntaxError as error:
+            raise PermanentError(
+                f"{url} does not answer as a WebDAV server.", "Check the URL of the folder."
+            ) from error
+        if answer.status_code != 207:
+            raise PermanentError(
+                f"{url} does not answer as a WebDAV server.", "Check the URL of the folder."
+            )
+        return dict(self._response(url, item) for item in root.iterfind("{DAV:}response"))
+
+    def _response(self, asked: str, item: "etree._Element") -> tuple[str, tuple[Entry, bool]]:
+        path = urlsplit(urljoin(asked, item.findtext("{DAV:}href", ""))).path
+        # By its own spelling: servers encode differently in their answers from how they were asked.
+        parts = urlsplit(self._web.url)
+        url = f"{parts.scheme}://{parts.netloc}{quoted(unquote(path, errors='surrogateescape'))}"
+        told = {
+            name: (item.findtext(f".//{{DAV:}}{name}") or "").strip()
+            for name in ("getcontentlength", "getlastmodified", "getetag")
+        }
+        size = int(told["getcontentlength"]) if told["getcontentlength"].isdigit() else None
+        etag, last_modified = told["getetag"] or None, told["getlastmodified"] or None
+        validators = Validators()
+        if etag or last_modified:
+            validators = Validators(etag=etag, last_modified=last_modified, size=size)
+        is_folder = item.find(".//{DAV:}resourcetype/{DAV:}collection") is not None
+        entry = Entry(
+            unquote(path).rstrip("/").rpartition("/")[2],
+            url,
+            url,
+            validators,
+            size,
+            http_time(last_modified),
+        )
+        return url, (entry, is_folder)

@@ -1,0 +1,218 @@
+"""Which addresses a source may connect to, whichever way it connects.
+
+A name is resolved, its addresses are judged, and the connection is made to the very address that was judged:
+a name that resolves differently a moment later gains nothing.
+
+The ranges are named here, because Python's own answer (``is_global``) differs between its patch releases.
+Of IPv6 only global unicast, 2000::/3, is public at all; v6 ranges outside it are refused without a line.
+"""
+
+import socket
+import ssl
+from collections.abc import Callable, Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Any, TypeVar
+
+import httpcore
+import httpx
+
+from tidemark.domain.errors import PermanentError, TransientError
+
+_REFUSED_V4 = tuple(
+    IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",  # this network: RFC 791, RFC 1122
+        "10.0.0.0/8",  # private: RFC 1918
+        "100.64.0.0/10",  # shared by a carrier's customers: RFC 6598
+        "127.0.0.0/8",  # loopback: RFC 1122
+        "168.63.129.16/32",  # Azure's platform (its documentation): public by its number alone
+        "169.254.0.0/16",  # link-local, with the clouds' metadata: RFC 3927
+        "172.16.0.0/12",  # private: RFC 1918
+        "192.0.0.0/24",  # protocol assignments, some clouds' metadata: RFC 6890
+        "192.0.2.0/24",  # documentation: RFC 5737
+        "192.88.99.0/24",  # 6to4 relays, withdrawn: RFC 7526
+        "192.168.0.0/16",  # private: RFC 1918
+        "198.18.0.0/15",  # benchmarks: RFC 2544
+        "198.51.100.0/24",  # documentation: RFC 5737
+        "203.0.113.0/24",  # documentation: RFC 5737
+        "224.0.0.0/4",  # multicast: RFC 5771
+        "240.0.0.0/4",  # reserved, and broadcast: RFC 1112, RFC 919
+    )
+)
+_PUBLIC_V6 = IPv6Network("2000::/3")  # global unicast: RFC 4291, RFC 3513
+_REFUSED_V6 = tuple(
+    IPv6Network(text)
+    for text in (
+        "2001::/23",  # protocol assignments (benchmarks, ORCHID): RFC 2928, RFC 5180, RFC 7343
+        "2001:db8::/32",  # documentation: RFC 3849
+        "3fff::/20",  # documentation: RFC 9637
+        # Outside 2000::/3, named so that the table tells what is meant:
+        "64:ff9b:1::/48",  # a network's own NAT64: RFC 8215
+        "100::/64",  # discard: RFC 6666
+        "5f00::/16",  # segment routing: RFC 9602
+        "fc00::/7",  # unique local: RFC 4193
+        "fe80::/10",  # link-local: RFC 4291
+        "fec0::/10",  # site-local, withdrawn: RFC 3879
+        "ff00::/8",  # multicast: RFC 4291
+    )
+)
+_TEREDO = IPv6Network("2001::/32")  # RFC 4380: the v4 address is at the end, inverted
+_6TO4 = IPv6Network("2002::/16")  # RFC 3056: it follows the prefix
+_V4_AT_THE_END = tuple(
+    IPv6Network(text)
+    for text in (
+        "::/96",  # v4-compatible, withdrawn, with :: and ::1 as of 0.0.0.0/8: RFC 4291
+        "::ffff:0:0/96",  # v4-mapped: RFC 4291
+        "::ffff:0:0:0/96",  # v4-translated (SIIT): RFC 2765
+        "64:ff9b::/96",  # NAT64: RFC 6052
+    )
+)
+
+
+class AddressRefusedError(PermanentError):
+    """A name resolves to an address that only an explicit permission opens."""
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Is it an address of the public internet? One with a v4 address in it is what that one is."""
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _REFUSED_V4)
+    inner = _embedded(address)
+    if inner is not None:
+        return is_public(inner)
+    return address in _PUBLIC_V6 and not any(address in network for network in _REFUSED_V6)
+
+
+def _embedded(address: IPv6Address) -> IPv4Address | None:
+    number = int(address)
+    if any(address in network for network in _V4_AT_THE_END):
+        return IPv4Address(number & 0xFFFFFFFF)
+    if address in _6TO4:
+        return IPv4Address(number >> 80 & 0xFFFFFFFF)
+    if address in _TEREDO:
+        return IPv4Address(~number & 0xFFFFFFFF)
+    return None
+
+
+def permitted(host: str, found: Iterable[Any], *, allow_private: bool) -> list[str]:
+    """Of the answers of ``getaddrinfo`` for a host, the addresses that may be connected to.
+
+    Raises ``AddressRefusedError`` when there are some and none of them may.
+    """
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    if allow_private:
+        return addresses
+    public = [a for a in addresses if is_public(ip_address(a.partition("%")[0]))]
+    if addresses and not public:
+        raise AddressRefusedError(
+            f"{host} is at {addresses[0]}, which is not on the public internet.",
+            "Set allow_private for this source if that is meant.",
+        )
+    return public
+
+
+# Connects for stores on other machines: to public addresses only, unless a source allows others.
+
+
+def judged_addresses(host: str, port: int, *, allow_private: bool) -> list[str]:
+    """The addresses of a name that may be connected to.
+
+    Raises ``AddressRefusedError`` when none of them may, ``OSError`` when there is none.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:
+        raise OSError(f"the name {host} cannot be resolved") from error
+    return permitted(host, found, allow_private=allow_private)
+
+
+def guarded_socket(host: str, port: int, timeout: float, *, allow_private: bool) -> socket.socket:
+    """A socket that is connected to the very address that was judged; ``timeout`` in seconds.
+
+    Raises ``AddressRefusedError`` when none may be connected to, ``OSError`` when none answers.
+    """
+    failure = OSError(f"the name {host} has no address")
+    for address in judged_addresses(host, port, allow_private=allow_private):
+        try:
+            return socket.create_connection((address, port), timeout)
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+class _GuardedBackend(httpcore.SyncBackend):
+    """Connects to the very address that was judged."""
+
+    def __init__(self, *, allow_private: bool) -> None:
+        self._allow_private = allow_private
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        options = None if socket_options is None else tuple(socket_options)
+        failure: Exception = httpcore.ConnectError(f"the name {host} has no address")
+        try:
+            addresses = judged_addresses(host, port, allow_private=self._allow_private)
+        except OSError as error:
+            raise httpcore.ConnectError(f"the name {host} cannot be resolved") from error
+        for address in addresses:
+            try:
+                return super().connect_tcp(address, port, timeout, local_address, options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+
+class GuardedTransport(httpx.HTTPTransport):
+    """httpx's transport over a pool that connects through the guard.
+
+    httpx has no public way to hand it a network backend, so the pool that it would make is replaced.
+    """
+
+    def __init__(self, *, allow_private: bool) -> None:
+        context = ssl.create_default_context()
+        super().__init__(verify=context, trust_env=False)
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=context,
+            max_connections=4,
+            keepalive_expiry=30,
+            network_backend=_GuardedBackend(allow_private=allow_private),
+        )
+
+
+# A request to somebody else's server, made again when it fails as networks do.
+
+TRIES = 3
+FIRST_WINDOW = 0.5
+"""Seconds. A wait is taken at random from a window that doubles with each try."""
+NO_MORE_AFTER = 20.0
+"""Seconds. What failed for so long is away, and is not tried again: a timeout costs once."""
+
+T = TypeVar("T")
+
+
+def tried(request: Callable[[], T]) -> T:
+    """What the request gives; one that raises ``TransientError`` is made ``TRIES`` times in all.
+
+    Raises the last error. The request must be safe to repeat.
+    """
+    from tenacity import (
+        Retrying,
+        retry_if_exception_type,
+        stop_after_attempt,
+        stop_after_delay,
+        wait_random_exponential,
+    )
+
+    tries = Retrying(
+        stop=stop_after_attempt(TRIES) | stop_after_delay(NO_MORE_AFTER),
+        wait=wait_random_exponential(multiplier=FIRST_WINDOW),
+        retry=retry_if_exception_type(TransientError),
+        reraise=True,
+    )
+    return tries(request)

@@ -1,0 +1,235 @@
+"""Taking a document down, by what a person types: its address, another one of it, or a path."""
+
+from collections.abc import Mapping, Sequence
+from shlex import quote
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tidemark.cli.documents import spellings
+from tidemark.cli.output import add_row, safe, table_of
+from tidemark.domain.errors import PermanentError
+from tidemark.domain.identity import document_id
+from tidemark.stages.housekeeping import Housekeeping
+from tidemark.stages.takedown.block_list import keeper
+from tidemark.stages.takedown.requests import Found, find, unfinished
+from tidemark.stages.takedown.takedown import TakenDown, lift, take_down, would_remove
+from tidemark.wiring import Workshop
+
+
+def run_takedown(shop: Workshop, uri: str, source: str | None) -> list[TakenDown]:
+    """Remove what a URI means from every source that has it, or from one; what was done, [] for nothing.
+
+    Without a source it is kept out of every one, also of those that are declared later. With a source, a URI
+    that nothing is known of is kept out ahead of time. Raises ``ConfigurationError`` for a source that no one
+    knows.
+    """
+    found = found_documents(shop, uri, source)
+    if source is not None and not found:
+        spelled = spellings(uri)[0]
+        found = [Found(source, spelled, document_id(source, spelled))]
+    return [
+        take_down(shop.stores, shop.embedding_cache, one, everywhere=source is None)
+        for one in found
+    ]
+
+
+def preview_takedown(shop: Workshop, uri: str, source: str | None) -> list[dict[str, Any]]:
+    """What a takedown would remove, store by store; [] for nothing."""
+    return [
+        {
+            "source": found.source,
+            "uri": found.uri,
+            "would_remove": would_remove(shop.stores, shop.embedding_cache, found),
+        }
+        for found in found_documents(shop, uri, source)
+    ]
+
+
+def list_takedowns(shop: Workshop) -> list[dict[str, Any]]:
+    """All that is kept out by order, and the takedowns that were cut short, by source and address."""
+    stones = {
+        (stone.source, stone.uri): stone
+        for name in _names(shop)
+        for stone in shop.ledger.taken_down(name)
+    }
+    told = [
+        {
+            "source": stone.source,
+            "uri": stone.uri,
+            "taken_down_at": stone.removed_at.isoformat(),
+            "everywhere": stone.everywhere,
+            "finished": True,
+        }
+        for _, stone in sorted(stones.items())
+    ]
+    begun = [
+        {"source": order.found.source, "uri": uri, "taken_down_at": None,
+         "everywhere": order.everywhere, "finished": False}
+        for order in unfinished(shop.stores.artifacts)
+        for uri in order.uris.values()
+    ]  # fmt: skip
+    return [*begun, *told]
+
+
+def undo_takedown(shop: Workshop, uri: str, source: str | None) -> list[dict[str, Any]]:
+    """Let the next crawl index again what was taken down: source, addresses and id of each.
+
+    Raises ``PermanentError`` for an address that is kept out only because another one was taken down.
+    """
+    done = [(found, lift(shop.stores, found)) for found in found_documents(shop, uri, source)]
+    undone = [
+        {"source": found.source, "document_id": str(found.document_id), "lifted": addresses}
+        for found, addresses in done
+        if addresses
+    ]
+    if not undone:
+        _name_keeper(shop, uri, source)
+    return undone
+
+
+def _name_keeper(shop: Workshop, uri: str, source: str | None) -> None:
+    for name in [source] if source is not None else _names(shop):
+        for spelled in spellings(uri):
+            stone = keeper(shop.ledger, name, spelled)
+            if stone is not None and stone.uri == spelled:
+                raise PermanentError(
+                    f"{spelled} was not taken down from {name} alone; it is kept out of every source "
+                    f"since it was taken down from {stone.source} on {stone.removed_at:%Y-%m-%d}.",
+                    f"To let it in everywhere: tidemark takedown {stone.uri} --undo",
+                )
+            if stone is not None:
+                raise PermanentError(
+                    f"{spelled} was not taken down itself; it is kept out because it is, or leads to, "
+                    f"{stone.uri} (source {name}), which was taken down on {stone.removed_at:%Y-%m-%d}.",
+                    f"To let both in: tidemark takedown {stone.uri} --undo",
+                )
+
+
+def found_documents(shop: Workshop, uri: str, source: str | None) -> list[Found]:
+    """The documents that a URI means."""
+    if source is not None:
+        shop.declared(source)
+    names = sorted({*_names(shop), *([source] if source else [])})
+    return find(shop.stores, spellings(uri), names, source)
+
+
+def _names(shop: Workshop) -> list[str]:
+    return sorted({*shop.declarations.sources, *shop.ledger.sources()})
+
+
+# Takedowns and housekeeping, told to people.
+
+_STORES = {
+    "points": "points of generation",
+    "sections": "sections of generation",
+    "raw": "snapshots",
+    "elements": "elements",
+    "vectors": "vectors put aside",
+    "cached_vectors": "embedding cache (of all documents)",
+    "ledger_rows": "rows of the ledger",
+}
+
+
+def takedowns(uri: str, done: Sequence[TakenDown]) -> RenderableType:
+    """What was removed, store by store, counted before and after."""
+    if not done:
+        return Text(
+            safe(
+                f"Nothing is known of {uri}. To keep it out ahead of time, name its source: "
+                "--source NAME."
+            ),
+            style="yellow",
+        )
+    return Group(*(_takedown(one) for one in done))
+
+
+def _takedown(done: TakenDown) -> RenderableType:
+    table = Table("store", "before", "after", box=None, pad_edge=False)
+    for name in done.names():
+        store, _, generation = name.partition(".g")
+        after = done.after.get(name, 0)
+        table.add_row(
+            f"{_STORES[store]} {generation}".strip(),
+            str(done.before.get(name, 0)),
+            Text(str(after), style="yellow" if after else ""),
+        )
+    parts: list[RenderableType] = [
+        Text(safe(f"Taken down: {done.found.uri} (source {done.found.source}).")),
+        table,
+    ]
+    parts += [Text(safe(f"  stays: {kept}"), style="yellow") for kept in done.kept]
+    where = "every source" if done.everywhere else f"the source {done.found.source}"
+    parts.append(Text(safe(f"  kept out of {where}: {', '.join(done.addresses)}")))
+    parts.append(
+        Text(
+            safe(
+                "  its history is gone for good; the next crawl may index it again after: tidemark takedown "
+                f"{quote(done.found.uri)} --undo"
+            ),
+            style="dim",
+        )
+    )
+    return Group(*parts)
+
+
+def previewed(uri: str, would: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """What would be removed, store by store."""
+    if not would:
+        return Text(safe(f"Nothing is known of {uri}."), style="yellow")
+    parts: list[RenderableType] = []
+    for one in would:
+        table = Table("store", "would be removed", box=None, pad_edge=False)
+        for name, count in sorted(one["would_remove"].items()):
+            store, _, generation = name.partition(".g")
+            table.add_row(f"{_STORES[store]} {generation}".strip(), str(count))
+        parts += [Text(safe(f"{one['uri']} (source {one['source']})")), table]
+    return Group(*parts)
+
+
+def listed(found: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """All that is kept out by order."""
+    if not found:
+        return Text("Nothing was taken down.")
+    table = table_of("on (UTC)", "source", "address", "kept out of")
+    for one in found:
+        when = (one["taken_down_at"] or "")[:16].replace("T", " ") or "not finished: repeat it"
+        add_row(
+            table, when, one["source"], one["uri"], "every source" if one["everywhere"] else "it"
+        )
+    return table
+
+
+def lifted(uri: str, undone: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """What may be indexed again."""
+    if not undone:
+        return Text(safe(f"{uri} was not taken down."), style="yellow")
+    return Group(
+        *(
+            Text(
+                safe(
+                    f"The next run over {one['source']} may index {', '.join(one['lifted'])} again."
+                )
+            )
+            for one in undone
+        )
+    )
+
+
+def housekeeping(done: Housekeeping) -> RenderableType:
+    """What was removed, kind by kind."""
+    table = Table(
+        "what", "would be removed" if done.dry_run else "removed", "bytes", box=None, pad_edge=False
+    )
+    for kind, freed in done.removed.items():
+        if freed.count:
+            table.add_row(kind.replace("_", " "), f"{freed.count:,}", f"{freed.bytes:,}")
+    head = (
+        Text(f"{done.freed_bytes:,} bytes {'would be' if done.dry_run else 'were'} freed.")
+        if table.row_count
+        else Text("There is nothing to remove.")
+    )
+    notes = [Text(safe(f"  ! {note}"), style="yellow") for note in done.notes]
+    return Group(*([table] if table.row_count else []), head, *notes)

@@ -1,0 +1,1 @@
+"""What people configure: settings, sources, profiles."""

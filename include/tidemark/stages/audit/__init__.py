@@ -1,0 +1,1 @@
+"""Does the index hold what the ledger says?"""

@@ -1,0 +1,1 @@
+"""What has to be done with each document, and why."""

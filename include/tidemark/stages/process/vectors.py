@@ -1,0 +1,185 @@
+"""The vectors of a window of documents: carried over where they exist, else embedded together."""
+
+from array import array
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from tidemark.domain.chunks import Chunk
+from tidemark.domain.decide import Target
+from tidemark.domain.errors import ConfigurationError, DocumentError, PermanentError
+from tidemark.domain.hashing import agree, vector_hash
+from tidemark.domain.records import ChunkRecord
+from tidemark.ports import ArtifactStore
+from tidemark.stages.job import Tools
+from tidemark.stages.process.prepare import Meter, Prepared
+from tidemark.stages.process.write import Vectors
+
+# Vectors that outlive their points: of a document that moved, or that was removed and comes back.
+#
+# A vector belongs to a text and a model, not to an address. Before points are deleted their vectors are put
+# aside; they are used again wherever equal texts of the same origin are to be embedded.
+
+PAGE = 500
+Dense = tuple[float, ...]
+
+
+def put_aside(tools: Tools, document: UUID, generation: int, embed_fingerprint: str) -> None:
+    """Keep the vectors of a document's points under its id, before they are deleted."""
+    chunks = tools.ledger.chunks(document)
+    if not chunks:
+        return
+    with tools.artifacts.writer(vectors_key(document, embed_fingerprint)) as kept:
+        for start in range(0, len(chunks), PAGE):
+            page = {c.point_id: c for c in chunks[start : start + PAGE]}
+            vectors = tools.index.get_vectors(generation, list(page))
+            for point, vector in vectors.items():
+                if _is_right(vector, page[point]):
+                    kept.line(f"{page[point].embed_hash} {_encoded(vector)}")
+
+
+def vectors_of(
+    tools: Tools, target: Target, origin: UUID, embed_hashes: Iterable[str]
+) -> dict[str, Dense]:
+    """The vectors of a document's texts by ``ChunkRecord.embed_hash``: from its points, else put aside."""
+    wanted = set(embed_hashes)
+    points = {c.point_id: c for c in tools.ledger.chunks(origin) if c.embed_hash in wanted}
+    found: dict[str, Dense] = {}
+    # A generation holds the vectors of one model: those of another are in another.
+    for start in range(0, len(points), PAGE):
+        page = list(points)[start : start + PAGE]
+        for point, vector in tools.index.get_vectors(target.generation, page).items():
+            if _is_right(vector, points[point]):
+                found[points[point].embed_hash] = vector
+    if len(found) < len(wanted):
+        key = vectors_key(origin, target.fingerprints.embed)
+        found = _read(tools.artifacts, key, wanted) | found
+    return found
+
+
+def _is_right(vector: Dense, chunk: ChunkRecord) -> bool:
+    """Is it what was written, as far as that is known? What has gone wrong in the index goes nowhere else."""
+    return agree(chunk.vector_hash, vector_hash(vector))
+
+
+def vectors_key(document: UUID, embed_fingerprint: str) -> str:
+    return f"vectors/{document}.{embed_fingerprint}"
+
+
+def _read(artifacts: ArtifactStore, key: str, wanted: set[str]) -> dict[str, Dense]:
+    found: dict[str, Dense] = {}
+    try:
+        for line in artifacts.lines(key):
+            embed_hash, _, encoded = line.partition(" ")
+            if embed_hash in wanted:
+                found[embed_hash] = _decoded(encoded)
+    except KeyError:
+        return {}
+    return found
+
+
+def _encoded(vector: Dense) -> str:
+    return b64encode(array("f", vector).tobytes()).decode()
+
+
+def _decoded(text: str) -> Dense:
+    vector = array("f")
+    vector.frombytes(b64decode(text))
+    return tuple(vector)
+
+
+PROBE = "A text that every model reads."
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """vectors: of all new chunks of the documents that could be embedded, by chunk.
+
+    carried: chunks whose vectors were there before, under another address or under their own.
+    failed: documents with a text that the model refuses, by document.
+    """
+
+    vectors: Vectors = field(default_factory=dict)
+    carried: frozenset[UUID] = frozenset()
+    failed: dict[UUID, DocumentError] = field(default_factory=dict)
+
+
+def vectors_for(tools: Tools, target: Target, window: Sequence[Prepared], meter: Meter) -> Embedded:
+    """The vectors of all new chunks of some documents.
+
+    One document's fault leaves the others alone. Raises what the embedder raises when it cannot embed
+    anything at all: then the fault is not theirs.
+    """
+    chunks = {chunk.chunk_id: chunk for prepared in window for chunk in prepared.new_chunks()}
+    if not chunks:
+        return Embedded()
+    dense: dict[UUID, tuple[float, ...]] = {}
+    for prepared in window:
+        dense |= _carried(tools, target, prepared)
+    carried = frozenset(dense)
+    missing = [chunk for key, chunk in chunks.items() if key not in carried]
+    failed: dict[UUID, DocumentError] = {}
+    if missing:
+        with meter.stage("embed", len(missing)):
+            try:
+                dense |= _embed(tools, missing)
+            except ConfigurationError:
+                raise
+            except PermanentError as error:
+                made, failed = _one_by_one(tools, window, carried, error)
+                dense |= made
+    whole = {key: chunk for key, chunk in chunks.items() if key in dense}
+    lexical = tools.lexical.encode([chunk.embed_text for chunk in whole.values()])
+    vectors = {key: (dense[key], sparse) for key, sparse in zip(whole, lexical, strict=True)}
+    return Embedded(vectors, carried, failed)
+
+
+def _embed(tools: Tools, chunks: Sequence[Chunk]) -> dict[UUID, tuple[float, ...]]:
+    made = tools.embedder.embed([chunk.embed_text for chunk in chunks])
+    return {chunk.chunk_id: vector for chunk, vector in zip(chunks, made, strict=True)}
+
+
+def _one_by_one(
+    tools: Tools, window: Sequence[Prepared], carried: frozenset[UUID], error: PermanentError
+) -> tuple[dict[UUID, tuple[float, ...]], dict[UUID, DocumentError]]:
+    """Find the documents whose texts the model refuses, after it has refused all together."""
+    dense: dict[UUID, tuple[float, ...]] = {}
+    failed: dict[UUID, DocumentError] = {}
+    for prepared in window:
+        missing = [c for c in prepared.new_chunks() if c.chunk_id not in carried]
+        try:
+            if missing:
+                dense |= _embed(tools, missing)
+        except ConfigurationError:
+            raise
+        except PermanentError as own:
+            decision = prepared.version.planned.decision
+            failed[decision.document_id] = DocumentError(
+                "embed",
+                f"A text of {decision.uri} could not be embedded: {own.message}",
+                own.cure or "Give it a profile with smaller chunks, or exclude it.",
+            )
+    if not dense:
+        # All that is to be embedded is refused: is it these few texts, or the model?
+        try:
+            tools.embedder.embed([PROBE])
+        except PermanentError:
+            raise error from None
+    return dense, failed
+
+
+def _carried(tools: Tools, target: Target, prepared: Prepared) -> dict[UUID, tuple[float, ...]]:
+    """Vectors that are there: of points of which another part is written again, and of a document that moved
+    or came back, for those of its texts that stayed the same.
+    """
+    reusable = list(prepared.reusable)
+    there = tools.index.get_vectors(target.generation, reusable) if reusable else {}
+    origin = prepared.version.planned.decision.origin
+    if origin is None or not prepared.new:
+        return there
+    hashes = {
+        c.chunk_id: prepared.chunk_records[c.chunk_id].embed_hash for c in prepared.new_chunks()
+    }
+    known = vectors_of(tools, target, origin, hashes.values())
+    return {chunk: known[h] for chunk, h in hashes.items() if h in known} | there

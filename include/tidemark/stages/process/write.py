@@ -1,0 +1,229 @@
+"""Write one document: the order of the writes is what makes a run safe to kill.
+
+1. sections of the new version; 2. new points; 3. payloads of kept points; 4. deletion, by id, of what the
+new version no longer has; 5. the ledger's rows, last. A crash before 5 redoes the document. At no moment
+is a healthy document missing, and nothing is left that the next attempt does not remove.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID, uuid5
+
+from tidemark.domain.chunks import PointWrite, SparseVector
+from tidemark.domain.decide import Action, Reason, Target
+from tidemark.domain.errors import RefusedError
+from tidemark.domain.hashing import Canonical, vectors_hash
+from tidemark.domain.records import ChunkRecord, DocumentRecord, DocumentStatus, RunDocument
+from tidemark.stages.job import Job, Tools
+from tidemark.stages.process.payloads import checksum_of
+from tidemark.stages.process.prepare import Prepared, SameContent
+
+Vectors = dict[UUID, tuple[tuple[float, ...], SparseVector]]
+
+
+def index_document(
+    job: Job, tools: Tools, target: Target, prepared: Prepared, vectors: Vectors
+) -> RunDocument:
+    """Write a prepared document, whose new chunks' vectors are given, and return what was done."""
+    generation, index = target.generation, tools.index
+    index.upsert_sections(
+        generation,
+        [
+            PointWrite(
+                prepared.document.sections[i].section_id, prepared.section_payloads[i].as_dict()
+            )
+            for i in prepared.changed_sections
+        ],
+    )
+    index.upsert_points(generation, [_point(prepared, i, vectors) for i in prepared.new])
+    index.set_payloads(
+        generation,
+        [
+            PointWrite(prepared.document.chunks[i].chunk_id, prepared.payloads[i].as_dict())
+            for i in prepared.moved
+        ],
+    )
+    index.delete_points(generation, prepared.removed_points)
+    index.delete_sections(generation, prepared.removed_sections)
+    event = _event(job, prepared)
+    sections, chunks = list(prepared.section_records.values()), _chunks(prepared, vectors)
+    tools.ledger.commit_document(
+        replace(
+            _record(job, tools, target, prepared, event.reason),
+            checksum=checksum_of(chunks, sections),
+        ),
+        sections,
+        chunks,
+        event,
+    )
+    return event
+
+
+def takes_any(tools: Tools, target: Target, refused: Sequence[Prepared], vectors: Vectors) -> bool:
+    """Does the index take a point at all, when it has refused all of some documents?
+
+    Tried with the vectors of one of them and next to no payload, under an id that no chunk has, and deleted
+    at once: killed in between, it goes with that document's other remains.
+    """
+    for prepared in refused:
+        decision = prepared.version.planned.decision
+        for i in prepared.new[:1]:
+            key = uuid5(decision.document_id, "probe")
+            dense, lexical = vectors[prepared.document.chunks[i].chunk_id]
+            payload: dict[str, Canonical] = {
+                "document_id": str(decision.document_id),
+                "source": prepared.payloads[i].source,
+                "source_uri": decision.uri,
+                "text": "",
+            }
+            try:
+                tools.index.upsert_points(
+                    target.generation, [PointWrite(key, payload, dense, lexical)]
+                )
+            except RefusedError:
+                continue
+            tools.index.delete_points(target.generation, [key])
+            return True
+    return False
+
+
+def _chunks(prepared: Prepared, vectors: Vectors) -> list[ChunkRecord]:
+    """The rows of the chunks, with the hashes of the vectors just written."""
+    written = {prepared.document.chunks[i].chunk_id for i in prepared.new}
+    return [
+        replace(record, vector_hash=vectors_hash(*vectors[key])) if key in written else record
+        for key, record in prepared.chunk_records.items()
+    ]
+
+
+def pass_gate(job: Job, tools: Tools, target: Target, same: SameContent) -> RunDocument:
+    """Note that a document's content is what is indexed already; points and sections stay."""
+    version, record = same.version, same.version.record
+    if record is None:
+        raise AssertionError("only an indexed document can have the same content")
+    reason = version.planned.decision.reason
+    event = RunDocument(
+        job.run_id,
+        record.document_id,
+        record.uri,
+        Action.KEEP.value,
+        (Reason.FURNITURE if reason is Reason.CONTENT else reason).value,
+        "the content is unchanged",
+        same.seconds,
+        chunks_kept=record.chunks,
+    )
+    tools.ledger.update_document(
+        replace(
+            record,
+            validators=version.validators,
+            fetch_fingerprint=target.fingerprints.fetch,
+            fetched_raw_hash=version.raw_hash,
+            raw_hash=version.raw_hash,
+            media_type=version.media_type,
+            charset=version.charset,
+            fingerprints=target.fingerprints,
+            last_seen=tools.clock(),
+            missing_since=None,
+            missing_runs=0,
+            last_run_id=job.run_id,
+            text_hash=version.text_hash,
+            text_length=version.text_length,
+            suspect=None,
+        ),
+        event,
+    )
+    return event
+
+
+def _record(
+    job: Job, tools: Tools, target: Target, prepared: Prepared, reason: str
+) -> DocumentRecord:
+    version, before = prepared.version, prepared.version.record
+    now = tools.clock()
+    if version.snapshot and before is not None:
+        # Nothing new was seen of the document: only what is live was written again.
+        return replace(
+            before,
+            failure=replace(before.failure, stranded=False) if before.failure else None,
+            title=prepared.title,
+            content_hash=prepared.content_hash,
+            fingerprints=target.fingerprints,
+            generation=target.generation,
+            sections=len(prepared.document.sections),
+            chunks=len(prepared.document.chunks),
+            indexed_at=now,
+            last_run_id=job.run_id,
+        )
+    return DocumentRecord(
+        document_id=version.planned.decision.document_id,
+        source=job.source,
+        uri=version.planned.decision.uri,
+        title=prepared.title,
+        media_type=version.media_type,
+        charset=version.charset,
+        status=DocumentStatus.INDEXED,
+        validators=version.validators,
+        fetch_fingerprint=target.fingerprints.fetch,
+        fetched_raw_hash=version.raw_hash,
+        raw_hash=version.raw_hash,
+        content_hash=prepared.content_hash,
+        fingerprints=target.fingerprints,
+        generation=target.generation,
+        sections=len(prepared.document.sections),
+        chunks=len(prepared.document.chunks),
+        reason=reason,
+        first_seen=_first_seen(tools, prepared, now),
+        last_seen=now,
+        fetched_at=version.fetched_at,
+        indexed_at=now,
+        last_run_id=job.run_id,
+        text_hash=version.text_hash,
+        text_length=version.text_length,
+        modified_at=version.modified_at,
+        link=version.link,
+    )
+
+
+def _first_seen(tools: Tools, prepared: Prepared, now: datetime) -> datetime:
+    """Since when the document is known, at whatever address."""
+    version = prepared.version
+    if version.record is not None:
+        return version.record.first_seen
+    decision = version.planned.decision
+    if decision.reason is Reason.MOVED and decision.origin is not None:
+        origin = tools.ledger.document(decision.origin)
+        return origin.first_seen if origin else now
+    return now
+
+
+def _point(prepared: Prepared, i: int, vectors: Vectors) -> PointWrite:
+    chunk = prepared.document.chunks[i]
+    dense, lexical = vectors[chunk.chunk_id]
+    return PointWrite(chunk.chunk_id, prepared.payloads[i].as_dict(), dense, lexical)
+
+
+def _event(job: Job, prepared: Prepared) -> RunDocument:
+    decision, failed = prepared.version.planned.decision, prepared.version.failed
+    if failed is not None:
+        return replace(
+            failed,
+            chunks_added=len(prepared.new) - prepared.carried,
+            chunks_kept=prepared.kept + prepared.carried,
+            chunks_removed=len(prepared.removed_points),
+        )
+    action, reason = decision.action, decision.reason
+    if action is Action.UPDATE and not prepared.new and not prepared.removed_points:
+        action = Action.METADATA if prepared.moved or prepared.changed_sections else Action.KEEP
+    return RunDocument(
+        job.run_id,
+        decision.document_id,
+        decision.uri,
+        action.value,
+        reason.value,
+        "; ".join(filter(None, (decision.detail, f"cut as {prepared.profile}"))),
+        prepared.seconds,
+        len(prepared.new) - prepared.carried,
+        prepared.kept + prepared.carried,
+        len(prepared.removed_points),
+    )

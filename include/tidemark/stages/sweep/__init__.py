@@ -1,0 +1,1 @@
+"""Removal of documents that are gone."""

@@ -1,0 +1,230 @@
+"""Remove one document: because it is gone, because it stands elsewhere now, or by order."""
+
+from dataclasses import replace
+
+from tidemark.domain.decide import ELSEWHERE, Action, Decision, Reason
+from tidemark.domain.identity import document_id
+from tidemark.domain.records import (
+    Alias,
+    AliasKind,
+    DocumentRecord,
+    RunDocument,
+    Tombstone,
+)
+from tidemark.stages.codec import Planned
+from tidemark.stages.job import Job, Tools, is_later
+from tidemark.stages.process.payloads import read_indexed
+from tidemark.stages.process.vectors import put_aside
+from tidemark.stages.takedown.late import bury, moved_meanwhile
+from tidemark.stages.takedown.requests import has_moved_from
+
+
+def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | None:
+    """Remove one document from every generation, then from the ledger; how many points it had.
+
+    None when a later run has seen it, so that this plan is out of date and decides nothing any more, and
+    when what its address leads to is not indexed after all: then it stays as it is.
+    """
+    planned = _as_moved(job, tools, planned)
+    document, uri, target = (
+        planned.decision.document_id,
+        planned.decision.uri,
+        planned.decision.target,
+    )
+    ids = [document, document_id(job.source, target)] if target else [document]
+    with tools.ledger.lock_documents(ids):
+        late = moved_meanwhile(tools.ledger, job.source, uri, target)
+        if late is not None:
+            detail = f"moved from {uri}, which was taken down meanwhile"
+            followed = Decision(
+                late.document_id, late.uri, Action.REMOVE, Reason.TAKEN_DOWN, detail=detail
+            )
+            _take_down(job, tools, Planned(followed, None), late, generation, uri)
+        record = tools.ledger.document(document)
+        run = tools.ledger.run(job.run_id)
+        if record and run and is_later(record.last_seen, run.started_at, tools.clock):
+            tools.ledger.record_events([_superseded(job, planned, record)])
+            return None
+        end = _end(job, tools, planned)
+        if record is not None and record.raw_hash and target and not _is_live(end):
+            tools.ledger.record_events([_not_there_yet(job, planned, record)])
+            return None
+        if record is not None and planned.decision.reason is Reason.TAKEN_DOWN:
+            return _take_down(job, tools, planned, record, generation, uri)
+        # The note first: were this cut short, a document that came back must not pass as unchanged.
+        tools.ledger.begin(job.run_id, job.source, {document: planned.decision.uri})
+        if record is not None and planned.decision.reason not in ELSEWHERE:
+            _keep_vectors(tools, record)
+        removed = _delete_points(job, tools, planned, generation)
+        alias = replace(alias_of(job, planned, tools), document_id=end.document_id) if end else None
+        _forget(job, tools, planned, record, removed, alias)
+    return removed
+
+
+def _as_moved(job: Job, tools: Tools, planned: Planned) -> Planned:
+    """What is gone as moved, where a run that died had it written at its new address already."""
+    decision, ledger = planned.decision, tools.ledger
+    if decision.reason is not Reason.GONE or planned.observed is not None:
+        return planned
+    record = ledger.document(decision.document_id)
+    if record is None or record.raw_hash is None:
+        return planned
+    for other in ledger.documents_by_raw(job.source, [record.raw_hash]):
+        if other.first_seen >= record.first_seen and has_moved_from(ledger, other, record.uri):
+            moved = replace(decision, reason=Reason.MOVED, target=other.uri)
+            return replace(planned, decision=moved)
+    return planned
+
+
+def _take_down(
+    job: Job, tools: Tools, planned: Planned, record: DocumentRecord, generation: int, ordered: str
+) -> int:
+    """Carry out what a takedown could not, of a document that a run was writing; how many points it had."""
+    decision = planned.decision
+    tools.ledger.begin(job.run_id, job.source, {decision.document_id: decision.uri})
+    removed = _delete_points(job, tools, planned, generation)
+    bury(tools, record, _removal(job, planned, removed), ordered)
+    return removed
+
+
+def _keep_vectors(tools: Tools, record: DocumentRecord) -> None:
+    if record.fingerprints is None or record.generation not in tools.index.generations():
+        return
+    if record.generation is not None:
+        with tools.index.session():
+            put_aside(tools, record.document_id, record.generation, record.fingerprints.embed)
+
+
+def _end(job: Job, tools: Tools, planned: Planned) -> DocumentRecord | None:
+    """The document that an address leads to, which may itself have become another address meanwhile."""
+    target = planned.decision.target
+    if not target:
+        return None
+    found = tools.ledger.document(document_id(job.source, target))
+    if found is None and (alias := tools.ledger.aliases_by_uri(job.source, [target]).get(target)):
+        found = tools.ledger.document(alias.document_id)
+    # One that is led back to has nowhere to go.
+    leads_back = found is not None and found.document_id == planned.decision.document_id
+    return None if leads_back else found
+
+
+def _is_live(record: DocumentRecord | None) -> bool:
+    return record is not None and record.raw_hash is not None
+
+
+def _not_there_yet(job: Job, planned: Planned, record: DocumentRecord) -> RunDocument:
+    return RunDocument(
+        job.run_id,
+        record.document_id,
+        record.uri,
+        Action.KEEP.value,
+        Reason.UNREACHABLE.value,
+        f"leads to {planned.decision.target}, which is not indexed",
+        chunks_kept=record.chunks,
+    )
+
+
+def _superseded(job: Job, planned: Planned, record: DocumentRecord) -> RunDocument:
+    return RunDocument(
+        job.run_id,
+        record.document_id,
+        record.uri,
+        Action.KEEP.value,
+        Reason.SUPERSEDED.value,
+        "a later run has seen it",
+        chunks_kept=record.chunks,
+    )
+
+
+def _delete_points(job: Job, tools: Tools, planned: Planned, generation: int) -> int:
+    """Delete what any generation has of a document; how many points the one that is written had.
+
+    Of one that stands elsewhere now searches are answered from the live generation until this one is live:
+    there it goes with that generation, or with the document that it has become.
+    """
+    removed, document = 0, planned.decision.document_id
+    with tools.index.session():
+        live = tools.index.live()
+        building = live not in (None, generation)
+        moved = building and planned.decision.reason in ELSEWHERE
+        before = [
+            document_id(job.source, alias.uri)
+            for alias in (tools.ledger.aliases_of(document) if building else [])
+        ]
+        for number in tools.index.generations():
+            if moved and number == live:
+                continue
+            for one in (document, *before):
+                held = read_indexed(tools.index, number, one)
+                tools.index.delete_points(number, list(held.points))
+                tools.index.delete_sections(number, list(held.sections))
+                removed += len(held.points) if number == generation else 0
+    return removed
+
+
+def _removal(job: Job, planned: Planned, removed: int) -> RunDocument:
+    decision = planned.decision
+    return RunDocument(
+        job.run_id,
+        decision.document_id,
+        decision.uri,
+        decision.action.value,
+        decision.reason.value,
+        decision.detail,
+        chunks_removed=removed,
+    )
+
+
+def _forget(
+    job: Job,
+    tools: Tools,
+    planned: Planned,
+    record: DocumentRecord | None,
+    removed: int,
+    alias: Alias | None,
+) -> None:
+    decision, event = planned.decision, _removal(job, planned, removed)
+    if record is None:
+        # Only the remains of a write that was cut short: there is no document to remember.
+        tools.ledger.settle([decision.document_id])
+        tools.ledger.record_events([event])
+        tools.ledger.save_aliases([alias] if alias else [])
+        return
+    tools.ledger.remove_document(
+        Tombstone(
+            record.document_id,
+            record.source,
+            record.uri,
+            record.title,
+            record.raw_hash,
+            tools.clock(),
+            decision.reason.value,
+            job.run_id,
+        ),
+        event,
+        alias,
+    )
+
+
+def alias_of(job: Job, planned: Planned, tools: Tools) -> Alias:
+    """What an address is from now on that leads to another one."""
+    decision, observed = planned.decision, planned.observed
+    target = document_id(job.source, decision.target)
+    kind = AliasKind(decision.reason.value)
+    now = tools.clock()
+    if kind is not AliasKind.DUPLICATE or observed is None:
+        return Alias(job.source, decision.uri, target, kind, now)
+    return Alias(
+        job.source,
+        decision.uri,
+        target,
+        kind,
+        now,
+        observed.validators,
+        observed.raw_hash,
+        observed.media_type or "",
+        observed.charset,
+        observed.text_hash,
+        observed.text_length,
+        observed.fetched_at,
+    )

@@ -1,0 +1,1 @@
+"""Removal of a document everywhere, for good."""

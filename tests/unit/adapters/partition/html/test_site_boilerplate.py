@@ -1,0 +1,174 @@
+"""What stands on most pages of a site goes; what the pages of a reference merely have in common stays."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidemark.adapters.partition.html.boilerplate import MOST_OF_A_PAGE, blocks_of, text_of
+from tidemark.adapters.partition.html.cleaner import clean_html
+from tidemark.domain.boilerplate import (
+    LEAST_PAGES,
+    LONGEST,
+    MOST_BLOCKS,
+    MOST_PAGES,
+    block_of,
+    learn,
+)
+
+NOTICE = "This handbook is kept by the harbour office; send what is wrong to the desk on the second floor."
+PROSE = "The gauge measures the height of the water every second and sends a mean each minute. "
+
+
+def page(number: int, inner: str) -> str:
+    said = PROSE.replace("water", f"basin {number}") * 3
+    own = f"<p>Gauge {number} stands at pier {number * 7}. {said}</p>"
+    return f"<html><body><div><h1>Gauge {number}</h1>{own}{inner}</div></body></html>"
+
+
+def furniture_of(pages: list[str]) -> frozenset[int]:
+    return learn(blocks_of(clean_html(html, "page").root) for html in pages)
+
+
+def cleaned(pages: list[str]) -> list[str]:
+    known = furniture_of(pages)
+    return [text_of(clean_html(html, "page", furniture=known).root) for html in pages]
+
+
+def site(inner: str, pages: int = 20, on: float = 1.0) -> list[str]:
+    return [page(n, inner if n < on * pages else "") for n in range(pages)]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        f"<p>{NOTICE}</p>",
+        f"<div><p>{NOTICE}</p><p>Yes</p><p>No</p></div>",
+        f"<section><h3>Help</h3><p>{NOTICE}</p></section>",
+        f"<ul><li>{NOTICE}</li><li>Call 17.</li></ul>",
+        "<p>Made with care at the harbour</p>",
+    ],
+)
+def test_a_block_on_every_page_goes_wherever_it_stands(block: str) -> None:
+    for found in cleaned(site(block)):
+        assert "harbour" not in found
+        assert "Yes" not in found
+        assert "stands at pier" in found
+
+
+def test_a_block_goes_from_the_pages_that_have_it_when_those_are_most() -> None:
+    assert all(NOTICE not in found for found in cleaned(site(f"<p>{NOTICE}</p>", on=0.6)))
+    assert any(NOTICE in found for found in cleaned(site(f"<p>{NOTICE}</p>", on=0.4)))
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "<h2>See also</h2>",
+        "<h2>What this gauge can be asked for, and what it answers when it is asked for it</h2>",
+        "<p>Parameters:</p>",
+        "<p>The parameters that this gauge takes:</p>",
+        "<p>Returns</p>",
+        "<h2>Messages</h2><p>No messages.</p>",
+        f"<pre>{NOTICE}</pre>",
+        f"<table><tr><th>Name</th><th>Meaning</th></tr><tr><td>depth</td><td>{NOTICE}</td></tr></table>",
+        f"<dl><dt>depth</dt><dd>{NOTICE}</dd></dl>",
+        f"<div><h1>{NOTICE}</h1></div>",
+    ],
+)
+def test_what_a_reference_has_on_every_page_stays(block: str) -> None:
+    expected = [text_of(clean_html(html, "page").root) for html in site(block)]
+    assert cleaned(site(block)) == expected
+
+
+def test_a_stock_line_on_most_pages_stays() -> None:
+    line = "<h2>Messages</h2><p>This gauge sends no messages.</p>"
+    assert any("sends no messages" in found for found in cleaned(site(line, on=0.8)))
+
+
+def test_the_same_words_with_inline_code_are_the_same_block() -> None:
+    pages = site(f"<p>{NOTICE.replace('desk', '<code>desk</code>')}</p>")
+    assert all("handbook" not in found for found in cleaned(pages))
+
+
+def test_a_small_site_has_no_furniture_of_its_own() -> None:
+    assert furniture_of(site(f"<p>{NOTICE}</p>", pages=LEAST_PAGES - 1)) == frozenset()
+    assert len(furniture_of(site(f"<p>{NOTICE}</p>", pages=LEAST_PAGES))) == 1
+
+
+def test_a_page_never_loses_more_than_half_of_its_text() -> None:
+    known = furniture_of(site(f"<p>{NOTICE}</p>"))
+    short = (
+        f"<html><body><div><h1>Gauge</h1><p>Out of order.</p><p>{NOTICE}</p></div></body></html>"
+    )
+    assert NOTICE in text_of(clean_html(short, "page", furniture=known).root)
+
+
+def test_pages_that_all_say_the_same_keep_it() -> None:
+    same = "<html><body><h1>Gauges</h1>" + f"<p>{NOTICE}</p><p>{PROSE * 2}</p></body></html>"
+    assert all(NOTICE in found for found in cleaned([same] * 20))
+
+
+def test_without_known_furniture_nothing_changes() -> None:
+    html = page(1, f"<p>{NOTICE}</p>")
+    assert text_of(clean_html(html, "page", furniture=frozenset()).root) == text_of(
+        clean_html(html, "page").root
+    )
+
+
+def test_text_around_a_dropped_block_stays() -> None:
+    pages = [page(n, f"before {n} <div>{NOTICE}</div> after {n}") for n in range(9)]
+    for number, found in enumerate(cleaned(pages)):
+        assert found.endswith(f"before {number} after {number}")
+
+
+def test_a_long_page_tells_the_blocks_of_its_beginning_and_end() -> None:
+    paragraphs = "".join(f"<p>{n} {PROSE}</p>" for n in range(2000))
+    blocks = blocks_of(clean_html(page(1, paragraphs + f"<p>{NOTICE}</p>"), "page").root)
+    assert len(blocks) == MOST_OF_A_PAGE
+    assert block_of(NOTICE) in blocks
+
+
+@given(st.text())
+def test_a_block_is_a_number_that_every_store_can_hold(text: str) -> None:
+    number = block_of(" ".join(text.split()))
+    assert number is None or (0 <= number < 2**62 and json.loads(json.dumps(number)) == number)
+
+
+def test_labels_and_whole_pages_are_no_blocks() -> None:
+    assert block_of("Parameters") is None
+    assert block_of("これはとても短い") is None
+    assert (
+        block_of("この手引きは港務所が管理しています。誤りは二階の窓口までお知らせください。")
+        is not None
+    )
+    assert block_of("x" * (LONGEST + 1)) is None
+
+
+@given(st.lists(st.lists(st.integers(0, 40)).map(tuple), max_size=40))
+def test_what_is_learned_is_on_at_least_half_of_the_pages(pages: list[tuple[int, ...]]) -> None:
+    for block in learn(pages):
+        on = sum(block in blocks for blocks in pages)
+        assert on >= max(LEAST_PAGES, len(pages) * (0.9 if block & 1 else 0.5))
+
+
+def test_what_is_learned_is_bounded_and_the_same_in_any_order() -> None:
+    pages = [tuple(range(0, 4000, 2))] * 10
+    found = learn(pages)
+    assert len(found) == MOST_BLOCKS
+    assert found == learn([tuple(reversed(blocks)) for blocks in pages])
+
+
+def test_it_reads_no_more_pages_than_it_says() -> None:
+    read = 0
+
+    def pages() -> Iterator[tuple[int, ...]]:
+        nonlocal read
+        while True:
+            read += 1
+            yield (2,)
+
+    assert learn(pages()) == {2}
+    assert read == MOST_PAGES

@@ -1,0 +1,129 @@
+"""A document that a run is moving while it is taken down does not stay at its new address."""
+
+from collections.abc import Callable
+
+import pytest
+from takedowns import found, holders, live_uris, stores_of, taken_down
+from worlds import SOURCE, World, page
+
+from tidemark.domain.identity import document_id
+from tidemark.stages.crawl import crawl
+from tidemark.stages.generations import ensure_generation
+from tidemark.stages.job import target
+from tidemark.stages.plan.plan import make_plan
+from tidemark.stages.process.process import process_batch
+from tidemark.stages.sweep.sweep import sweep
+from tidemark.stages.takedown.takedown import lift
+
+A, B, C, D = (f"https://example.org/{name}" for name in "abcd")
+SECRET = "The tide tables of the hidden harbour."
+HOW = ("gone", "redirected", "not listed")
+STAGES = ("crawled", "planned", "processed")
+
+
+def moved(how: str, text: str | None = None) -> World:
+    """A world in which A stands at C from the next run on."""
+    world = World()
+    world.documents[A] = page("A", SECRET, "It rises.")
+    world.documents[B] = page("B", "Another gauge.", "It falls.")
+    world.run()
+    world.documents[C] = text or world.documents[A]
+    del world.documents[A]
+    if how == "gone":
+        world.source.gone[A] = "404"
+    elif how == "redirected":
+        world.source.moved[A] = C
+    else:
+        world.source.authoritative = True
+    return world
+
+
+def run_until(world: World, stage: str, then: Callable[[], object]) -> None:
+    """A run in which something happens after one of its stages."""
+    job, tools = world.job(), world.tools()
+    crawl(job, tools)
+    if stage == "crawled":
+        then()
+    generation = ensure_generation(
+        world.ledger, world.index, "tidemark", tools.embedder, tools.lexical, tools.clock
+    )
+    goal = target(job, tools, generation)
+    plan = make_plan(job, tools, goal)
+    if stage == "planned":
+        then()
+    for key in plan.batches:
+        process_batch(job, tools, goal, key)
+    if stage == "processed":
+        then()
+    sweep(job, tools, generation)
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("stage", STAGES)
+def test_it_goes_from_where_it_was_moving_to(how: str, stage: str) -> None:
+    world = moved(how)
+    run_until(world, stage, lambda: taken_down(world, A))
+    assert live_uris(world) == {B}
+    for _ in range(2):
+        world.run()
+        assert live_uris(world) == {B}
+        assert list(world.ledger.find_documents(C)) == []
+        assert world.audit().clean
+    assert list(holders(world, SECRET)) == []
+    lift(stores_of(world), found(world, A))
+    world.run()
+    assert live_uris(world) == {B, C}
+
+
+@pytest.mark.parametrize("stage", ["planned", "processed"])
+def test_it_goes_too_when_it_changes_on_its_way(stage: str) -> None:
+    world = moved("redirected", page("A", SECRET, "It rises twice."))
+    run_until(world, stage, lambda: taken_down(world, A))
+    assert live_uris(world) == {B}
+    assert list(holders(world, SECRET)) == []
+    world.run()
+    assert live_uris(world) == {B}
+    stone = world.ledger.tombstones_by_id([document_id(SOURCE, C)])[document_id(SOURCE, C)]
+    assert (stone.title, stone.expired, stone.taken_down) == ("", True, True)
+    [own] = world.ledger.find_tombstones(A)
+    assert stone.run_id == own.run_id, "undone as one"
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_run_that_died_after_the_copy_was_written_leaves_none_behind(how: str) -> None:
+    world = moved(how)
+    with pytest.raises(RuntimeError):
+        run_until(world, "processed", lambda: _die(world))
+    world.run()
+    assert live_uris(world) == {B}
+
+
+def _die(world: World) -> None:
+    taken_down(world, A)
+    raise RuntimeError("killed")
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_twin_stays_while_what_was_moved_goes(stage: str) -> None:
+    world = moved("gone")
+    del world.source.gone[A]
+    world.documents[A] = world.documents[D] = world.documents.pop(C)
+    world.run()
+    assert live_uris(world) == {A, B, D}
+    world.documents[C] = world.documents.pop(A)
+    world.source.moved[A] = C
+    run_until(world, stage, lambda: taken_down(world, A))
+    world.run()
+    expected = {B, D} if stage != "crawled" else {B, C, D}
+    assert live_uris(world) == expected, "before the plan nothing tells a copy of the twin from it"
+
+
+def test_an_old_move_from_an_address_is_no_part_of_what_stands_there_now() -> None:
+    world = moved("redirected")
+    world.run()
+    world.source.moved.clear()
+    world.documents[A] = world.documents[C]
+    world.run(judge=False)
+    assert live_uris(world) == {A, B, C}
+    taken_down(world, A)
+    assert live_uris(world) == {B, C}

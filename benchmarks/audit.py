@@ -40,9 +40,9 @@ from tidemark.domain.records import (  # noqa: E402
     RunDocument,
     SectionRecord,
 )
-from tidemark.stages.audit.given import AuditTools  # noqa: E402
+from tidemark.stages.audit.given import AuditDependencies  # noqa: E402
 from tidemark.stages.audit.whole import audit_index  # noqa: E402
-from tidemark.stages.job import Job, Tools, embed_fingerprint  # noqa: E402
+from tidemark.stages.job import Dependencies, Job, embed_fingerprint  # noqa: E402
 from tidemark.stages.process.payloads import checksum_of  # noqa: E402
 
 DIMENSION = 384
@@ -140,7 +140,7 @@ def chunk(key: UUID, uri: str, place: int, parent: UUID, chance: random.Random) 
     )
 
 
-def hand(source: str) -> tuple[Job, Tools]:
+def hand(source: str) -> tuple[Job, Dependencies]:
     raise AssertionError("a benchmark repairs nothing")
 
 
@@ -152,11 +152,11 @@ def measure(home: Path, damage: int) -> dict[str, float]:
         victims = [next(scan).point_id for _ in range(damage)]
         scan.close()  # type: ignore[attr-defined]
         index.delete_points(1, victims)
-    tools = AuditTools(
+    deps = AuditDependencies(
         ledger, index, "tidemark", HashEmbedder(DIMENSION), Bm25Encoder(), hand, lambda _: True
     )
     started, cpu = perf_counter(), process_time()
-    report = audit_index(tools)
+    report = audit_index(deps)
     wall, cpu = perf_counter() - started, process_time() - cpu
     assert report.counts == ({"missing_points": damage} if damage else {}), report.counts
     return {"checked": report.checked, "wall": wall, "cpu": cpu, "peak": peak_kilobytes()}

@@ -1,13 +1,13 @@
-"""How well pages are cleaned: furniture left, content lost, structure kept, beside the usual extractors.
+"""How well pages are cleaned: boilerplate left, content lost, structure kept, beside the usual extractors.
 
     python benchmarks/cleaning.py ../shared/corpora/sites [--peers] [--nameless] [--site NAME]... [--pages]
 
 The ground truth (``cleaning_truth/sites.json``) says for pages looked at by eye which elements hold the
-content, and which within them are furniture after all. A word is what ``\\w+`` finds. Of the words that
+content, and which within them are boilerplate after all. A word is what ``\\w+`` finds. Of the words that
 occur in a page's content so often and in an output more seldom, the difference is lost; of the words beyond
-those of the content, as many as the page's furniture has of them are left. Order does not matter, so that a
-word lost and the same word left in furniture even out. A heading, table or code block is kept when one of its
-kind in the output has its text (tables and code: contains it, white space aside).
+those of the content, as many as the page's boilerplate has of them are left. Order does not matter, so that a
+word lost and the same word left in boilerplate even out. A heading, table or code block is kept when one of
+its kind in the output has its text (tables and code: contains it, white space aside).
 
 ``--peers`` needs trafilatura, resiliparse and readability-lxml, which Tidemark does not.
 """
@@ -27,7 +27,7 @@ from lxml import html as lxml_html
 
 from tidemark.adapters.partition.html.boilerplate import blocks_of
 from tidemark.adapters.partition.html.cleaner import clean_html, heading_text
-from tidemark.domain.boilerplate import learn
+from tidemark.domain.boilerplate import detect_boilerplate
 
 TRUTH = Path(__file__).parent / "cleaning_truth" / "sites.json"
 _WORD = re.compile(r"\w+")
@@ -42,7 +42,7 @@ class Page:
     name: str
     html: str
     content: Counter[str]
-    furniture: Counter[str]
+    boilerplate: Counter[str]
     neutral: Counter[str]
     headings: list[str]
     tables: list[str]
@@ -53,7 +53,7 @@ class Page:
 class Score:
     """Sums over pages."""
 
-    furniture: list[int] = field(default_factory=lambda: [0, 0])
+    boilerplate: list[int] = field(default_factory=lambda: [0, 0])
     lost: list[int] = field(default_factory=lambda: [0, 0])
     headings: list[int] = field(default_factory=lambda: [0, 0])
     tables: list[int] = field(default_factory=lambda: [0, 0])
@@ -64,8 +64,8 @@ class Score:
     def add(self, page: Page, output: Output, seconds: float) -> None:
         found = Counter(_WORD.findall(output.text))
         lost = page.content - found
-        left = (found - page.content - page.neutral) & page.furniture
-        self._count(self.furniture, left.total(), page.furniture.total())
+        left = (found - page.content - page.neutral) & page.boilerplate
+        self._count(self.boilerplate, left.total(), page.boilerplate.total())
         self._count(self.lost, lost.total(), page.content.total())
         headings = Counter(page.headings) & Counter(output.headings)
         self._count(self.headings, headings.total(), len(page.headings))
@@ -88,7 +88,7 @@ class Score:
 
         rate = self.pages / self.seconds if self.seconds else 0.0
         return (
-            f"| {name} | {percent(self.furniture)} | {percent(self.lost)} | {of(self.headings)} | "
+            f"| {name} | {percent(self.boilerplate)} | {percent(self.lost)} | {of(self.headings)} | "
             f"{of(self.tables)} | {of(self.codes)} | {rate:.0f} |"
         )
 
@@ -135,7 +135,7 @@ def judged(name: str, html: str, site: dict[str, object]) -> Page:
 
 def _walk(element: etree._Element, kind: str, kinds: dict[etree._Element, str], page: Page) -> None:
     kind = kinds.get(element, kind)
-    counted = {"content": page.content, "furniture": page.furniture}.get(kind, page.neutral)
+    counted = {"content": page.content, "furniture": page.boilerplate}.get(kind, page.neutral)
     if kind == "content":
         _note(element, page)
     counted.update(_WORD.findall(element.text or ""))
@@ -170,9 +170,9 @@ def nameless(html: str) -> str:
     return str(lxml_html.tostring(document, encoding="unicode"))
 
 
-def ours(furniture: frozenset[int] = frozenset(), before: Callable[[str], str] = str) -> Cleaner:
+def ours(boilerplate: frozenset[int] = frozenset(), before: Callable[[str], str] = str) -> Cleaner:
     def clean(html: str) -> Output:
-        root = clean_html(before(html), "page", furniture=furniture).root
+        root = clean_html(before(html), "page", boilerplate=boilerplate).root
         return output_of(root)
 
     return clean
@@ -206,12 +206,12 @@ def main() -> None:
         print(f"\n### {name}: {len(pages)} pages, {words:,} words of content\n")
         print("| | furniture left % | content lost % | headings | tables | code | pages/s |")
         print("|---|---|---|---|---|---|---|")
-        known = site_furniture(options.corpus, site)
+        known = site_boilerplate(options.corpus, site)
         cleaners = {"Tidemark": ours(), f"… with {len(known)} blocks of the site": ours(known)}
         if options.peers:
             cleaners |= PEERS
         if options.nameless:
-            known = site_furniture(options.corpus, site, nameless)
+            known = site_boilerplate(options.corpus, site, nameless)
             cleaners["nameless pages"] = ours(before=nameless)
             cleaners[f"nameless, with {len(known)} blocks of the site"] = ours(known, nameless)
         for cleaner_name, cleaner in cleaners.items():
@@ -232,13 +232,13 @@ def report(name: str, cleaner: Cleaner, pages: Sequence[Page], *, each: bool) ->
     print(total.line(name))
 
 
-def site_furniture(
+def site_boilerplate(
     corpus: Path, site: dict[str, object], before: Callable[[str], str] = str
 ) -> frozenset[int]:
     """What is learned from all pages of a site, those looked at and the others."""
     folder = corpus / str(site["pages"])
     pages = sorted(folder.rglob(str(site.get("glob", "*.html"))))
-    return learn(
+    return detect_boilerplate(
         blocks_of(clean_html(before(p.read_text("utf-8")), p.name).root) for p in pages[:300]
     )
 

@@ -69,7 +69,7 @@ def suspected(paths: Sequence[Path]) -> None:
     inspector = HtmlInspector()
     for path in paths:
         found = inspector.inspect(raw_of(path))
-        if found is None or found.suspicion is not None:
+        if found is None or found.anomaly is not None:
             print(f"  {path}: {found.detail if found else 'not read'}")
 
 

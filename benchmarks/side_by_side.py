@@ -31,7 +31,7 @@ from tidemark.cli.adhoc import adhoc_files  # noqa: E402
 from tidemark.config.settings import Settings  # noqa: E402
 from tidemark.pipeline import new_run_id, run_source  # noqa: E402
 from tidemark.ports import Embedder  # noqa: E402
-from tidemark.wiring import Workshop  # noqa: E402
+from tidemark.wiring import Container  # noqa: E402
 
 
 @dataclass
@@ -72,19 +72,21 @@ def main() -> None:
     asked = parser.parse_args()
     asked.store.mkdir(parents=True, exist_ok=True)
 
-    shop = Workshop(Settings(home=asked.store / "home"))
+    container = Container(Settings(home=asked.store / "home"))
     declared = adhoc_files(asked.docs)
-    tools = shop.tools(declared)
-    inner = HashEmbedder(dimension=384) if asked.embed == "hash" else tools.embedder
+    deps = container.deps(declared)
+    inner = HashEmbedder(dimension=384) if asked.embed == "hash" else deps.embedder
     embedder = Logged(inner, asked.store / "embed.log")
-    tools = replace(tools, embedder=embedder)
-    summary = run_source(shop.job(declared, new_run_id(declared.name, tools)), tools, "benchmark")
+    deps = replace(deps, embedder=embedder)
+    summary = run_source(
+        container.job(declared, new_run_id(declared.name, deps)), deps, "benchmark"
+    )
     wall = time.perf_counter() - BEGAN
 
     points: Counter[str] = Counter()
     files: set[str] = set()
-    live = shop.index.live()
-    for point in shop.index.scan_points(live) if live is not None else ():
+    live = container.index.live()
+    for point in container.index.scan_points(live) if live is not None else ():
         file = str(point.payload["source_uri"]).partition("#")[0].rsplit("/", 1)[-1]
         files.add(file)
         text = hashlib.md5(str(point.payload["text"]).encode(), usedforsecurity=False).hexdigest()
@@ -110,14 +112,14 @@ def main() -> None:
         "seconds": {stage: round(s, 2) for stage, s in summary.seconds.items()},
     }
     print(json.dumps(line))
-    _stop(shop)
+    _stop(container)
 
 
-def _stop(shop: Workshop) -> None:
+def _stop(container: Container) -> None:
     """Leave no server behind: the store is one benchmark's own."""
     from tidemark.adapters.services.postgres import EmbeddedPostgres
 
-    EmbeddedPostgres(shop.settings.home / "postgres").stop()
+    EmbeddedPostgres(container.settings.home / "postgres").stop()
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 
 from airflow.sdk import dag
 
-from tidemark.orchestration.housekeeping import housekeeping_arguments, keep_house
+from tidemark.orchestration.housekeeping import collect_garbage, housekeeping_arguments
 
 
 @dag(**housekeeping_arguments())
 def housekeeping() -> None:
-    keep_house()
+    collect_garbage()
 
 
 housekeeping()

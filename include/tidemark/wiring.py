@@ -37,12 +37,12 @@ from tidemark.ports import (
     VectorIndex,
     quiet,
 )
-from tidemark.stages.job import Job, Stores, Tools, embed_fingerprint
+from tidemark.stages.job import Dependencies, Job, Stores, embed_fingerprint
 from tidemark.stages.search import Searcher
 
 if TYPE_CHECKING:
     from tidemark.adapters.embedding.cache import EmbeddingCache
-    from tidemark.stages.audit.given import AuditTools
+    from tidemark.stages.audit.given import AuditDependencies
     from tidemark.stages.generations import Waiting
     from tidemark.stages.housekeeping import Housekeeping
 
@@ -192,7 +192,7 @@ Port = TypeVar("Port", Ledger, ArtifactStore, VectorIndex)
 
 
 @dataclass(frozen=True)
-class Workshop:
+class Container:
     """The tools that the settings ask for, each made once."""
 
     settings: Settings
@@ -303,11 +303,11 @@ class Workshop:
         """What upkeep works on."""
         return Stores(self.ledger, self.artifacts, self.index)
 
-    def keep_house(self, *, dry_run: bool, progress: Progress | None = None) -> "Housekeeping":
+    def collect_garbage(self, *, dry_run: bool, progress: Progress | None = None) -> "Housekeeping":
         """Remove what nobody needs any more, or tell what that would be."""
-        from tidemark.stages.housekeeping import Retention, keep_house
+        from tidemark.stages.housekeeping import Retention, collect_garbage
 
-        return keep_house(
+        return collect_garbage(
             self.stores,
             Retention(
                 history=self.settings.history_days,
@@ -360,9 +360,9 @@ class Workshop:
             self.ledger, self.index, self.settings.index_name, self.embedder, self.lexical
         )
 
-    def tools(self, declared: SourceDeclaration, progress: Progress | None = None) -> Tools:
+    def deps(self, declared: SourceDeclaration, progress: Progress | None = None) -> Dependencies:
         """Everything that a run over this source works with."""
-        return Tools(
+        return Dependencies(
             ledger=self.ledger,
             artifacts=self.artifacts,
             index=self.index,
@@ -387,23 +387,23 @@ class Workshop:
             return SourceDeclaration(name=name)
         return self.declarations.source(name)
 
-    def audit_tools(
+    def audit_dependencies(
         self, progress: Progress | None = None, wait_seconds: float = 60.0
-    ) -> "AuditTools":
+    ) -> "AuditDependencies":
         """What an audit works with. A repair waits ``wait_seconds`` for a source that a run holds."""
         from tidemark.pipeline import new_run_id
-        from tidemark.stages.audit.given import AuditTools
+        from tidemark.stages.audit.given import AuditDependencies
 
-        def hand(source: str) -> tuple[Job, Tools]:
+        def hand(source: str) -> tuple[Job, Dependencies]:
             declared = self.declared(source)
-            tools = self.tools(declared, progress)
-            return self.job(declared, new_run_id(source, tools)), tools
+            deps = self.deps(declared, progress)
+            return self.job(declared, new_run_id(source, deps)), deps
 
         def will_run(source: str) -> bool:
             declared = self.declarations.sources.get(source)
             return declared is not None and declared.enabled
 
-        return AuditTools(
+        return AuditDependencies(
             ledger=self.ledger,
             index=self.index,
             index_name=self.settings.index_name,

@@ -19,7 +19,7 @@ from typing import Any
 from tidemark.config.settings import Settings
 from tidemark.config.sources_file import SourceDeclaration
 from tidemark.domain.errors import ConfigurationError, PermanentError, TidemarkError, TransientError
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 from tidemark_local.airflow_api import AirflowApi
 from tidemark_local.airflow_values import DagRun
 from tidemark_local.layout import Layout
@@ -66,7 +66,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _run(view: RunView) -> int:
     settings = Settings()
-    shop = Workshop(settings)
+    shop = Container(settings)
     samples = sample_sources(shop)
     with Layout(settings.home).launching(), _airflow(settings, view) as (airflow, owned):
         began = datetime.now(UTC)
@@ -90,7 +90,7 @@ def _run(view: RunView) -> int:
     return 0
 
 
-def sample_sources(shop: Workshop) -> list[SourceDeclaration]:
+def sample_sources(shop: Container) -> list[SourceDeclaration]:
     """The declared sources that `make run` is about. Raises ``PermanentError`` when there are none."""
     sources = shop.declarations.sources.values()
     samples: list[SourceDeclaration] = [s for s in sources if SAMPLE_TAG in s.tags and s.enabled]
@@ -183,7 +183,7 @@ def _show_failure(api: AirflowApi, run: DagRun, view: RunView) -> None:
 
 
 def _summaries(
-    shop: Workshop, samples: Sequence[SourceDeclaration], began: datetime
+    shop: Container, samples: Sequence[SourceDeclaration], began: datetime
 ) -> Iterator[dict[str, Any]]:
     for source in samples:
         for run in shop.ledger.runs(source.name, limit=1):

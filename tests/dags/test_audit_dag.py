@@ -198,13 +198,13 @@ def test_the_tasks_audit_and_repair_a_whole_index(
     damage = Damage(audited)
     damage.to_point("lose", audited.points()[0])
 
-    class Shop:
-        def audit_tools(self, *_: object) -> Any:
-            return audited.tools()
+    class FakeContainer:
+        def audit_dependencies(self, *_: object) -> Any:
+            return audited.deps()
 
     context: dict[str, Any] = {"params": {"repair": True, "sample": 2}}
     monkeypatch.setattr(auditing, "get_current_context", lambda: context)
-    monkeypatch.setattr("tidemark.orchestration.context.workshop", Shop)
+    monkeypatch.setattr("tidemark.orchestration.context.open_container", FakeContainer)
     left = auditing.audit.function()
     assert left["counts"] == {"missing_points": 1}
     assert left["sampled"] == 2

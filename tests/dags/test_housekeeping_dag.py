@@ -48,7 +48,7 @@ def test_its_schedule_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def kept(
-    monkeypatch: pytest.MonkeyPatch, shop: Any, **params: object
+    monkeypatch: pytest.MonkeyPatch, container: Any, **params: object
 ) -> tuple[dict[str, Any], list[tuple[str, ...]]]:
     class DagRun:
         dag_id, run_id = "housekeeping", "manual"
@@ -57,13 +57,13 @@ def kept(
     monkeypatch.setattr(
         housekeeping, "get_current_context", lambda: {"dag_run": DagRun(), "params": params}
     )
-    monkeypatch.setattr(context, "workshop", lambda: shop)
+    monkeypatch.setattr(context, "open_container", lambda: container)
     monkeypatch.setattr("tidemark.orchestration.notes.note_run", lambda *a: notes.append(a))
-    return housekeeping.keep_house.function(), notes
+    return housekeeping.collect_garbage.function(), notes
 
 
-class Shop:
-    def keep_house(self, *, dry_run: bool, progress: object) -> Housekeeping:
+class FakeContainer:
+    def collect_garbage(self, *, dry_run: bool, progress: object) -> Housekeeping:
         return Housekeeping(dry_run, {"raw": Freed(2, 30), "audits": Freed(0)}, ("A note.",))
 
 
@@ -72,7 +72,7 @@ def test_it_tells_what_went_in_the_log_the_note_and_its_result(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, dry_run: bool
 ) -> None:
     caplog.set_level("INFO")
-    result, notes = kept(monkeypatch, Shop(), dry_run=dry_run)
+    result, notes = kept(monkeypatch, FakeContainer(), dry_run=dry_run)
     sentence = f"{'Would remove' if dry_run else 'Removed'} 2 raw; 30 bytes."
     assert notes == [("housekeeping", "manual", sentence)]
     assert sentence in caplog.text
@@ -89,7 +89,7 @@ def test_a_broken_sources_file_fails_it_at_once(monkeypatch: pytest.MonkeyPatch)
     """Else every source would pass for one that nobody declares any more."""
 
     class Broken:
-        def keep_house(self, **_: object) -> None:
+        def collect_garbage(self, **_: object) -> None:
             raise ConfigurationError("The sources cannot be read.", "Mend the file.")
 
     with pytest.raises(AirflowFailException, match="Mend the file"):

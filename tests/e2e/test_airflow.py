@@ -20,7 +20,7 @@ from tidemark.domain.chunks import PointWrite
 from tidemark.domain.errors import PermanentError
 from tidemark.orchestration.context import tidemark_run_id
 from tidemark.stages.audit.run_audit import AuditFindings, audit
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 from tidemark_local.airflow_api import AirflowApi
 from tidemark_local.airflow_values import DagRun
 from tidemark_local.sample_site import SampleSite
@@ -45,7 +45,7 @@ class System:
     api: AirflowApi
     site: SampleSite
     pages: Path
-    shop: Workshop
+    container: Container
 
     def run(self, dag: str = DAG, state: str = "success", **params: object) -> dict[str, Any]:
         """Trigger a run, wait for its end; the summary of its report."""
@@ -57,7 +57,7 @@ class System:
 
     def summary(self, run: DagRun) -> dict[str, Any]:
         run_id = tidemark_run_id(run.dag_id.removeprefix("index__"), run.run_id)
-        recorded = self.shop.ledger.run(run_id)
+        recorded = self.container.ledger.run(run_id)
         assert recorded is not None
         assert recorded.summary is not None
         summary: dict[str, Any] = json.loads(recorded.summary)
@@ -80,11 +80,11 @@ class System:
         return "\n".join(told)
 
     def uris(self) -> set[str]:
-        points = self.shop.index.scan_points(1, {"source": "site"})
+        points = self.container.index.scan_points(1, {"source": "site"})
         return {str(p.payload["source_uri"]).partition("#")[0] for p in points}
 
     def audit(self) -> AuditFindings:
-        return audit(self.shop.ledger, self.shop.index, 1)
+        return audit(self.container.ledger, self.container.index, 1)
 
 
 @pytest.fixture(scope="module")
@@ -110,21 +110,21 @@ def system(module_folder: Path) -> Iterator[System]:
             "TIDEMARK_EMBEDDING_THREADS": "1",
         }
         with LocalAirflow(home, env=env, scheduled=False, triggerer=False) as airflow:
-            shop = Workshop(
+            container = Container(
                 Settings(home=home, sources_file=sources)  # type: ignore[call-arg]
             )
             with airflow.api() as api:
                 for dag in (DAG, "index__many", "audit_index", "housekeeping"):
                     api.wait_for_dag(dag, timeout=120)
                     api.unpause(dag)
-                yield System(api, site, pages, shop)
+                yield System(api, site, pages, container)
 
 
 def test_01_the_first_run_indexes_the_site(system: System) -> None:
     summary = system.run(note="the first")
     assert summary["documents"]["add"] >= 15
     assert summary["work"]["partition"] == summary["work"]["fetch"] == summary["documents"]["add"]
-    assert summary["chunks"]["embedded"] == system.shop.index.count_points(1)
+    assert summary["chunks"]["embedded"] == system.container.index.count_points(1)
     assert {"crawl", "plan", "partition", "chunk", "embed", "upsert", "sweep"} <= set(
         summary["seconds"]
     )
@@ -140,12 +140,12 @@ def test_01_the_first_run_indexes_the_site(system: System) -> None:
     assert all("embed" in task.note for task in batches)
 
 
-def test_02_no_page_that_robots_forbid_and_no_furniture_is_in_the_index(system: System) -> None:
+def test_02_no_page_that_robots_forbid_and_no_boilerplate_is_in_the_index(system: System) -> None:
     uris = system.uris()
     assert not [uri for uri in uris if "/internal/" in uri]
-    texts = [str(p.payload["text"]) for p in system.shop.index.scan_points(1)]
-    for furniture in ("cookies", "Edit this page", "Skip to"):
-        assert not [text for text in texts if furniture.lower() in text.lower()], furniture
+    texts = [str(p.payload["text"]) for p in system.container.index.scan_points(1)]
+    for boilerplate in ("cookies", "Edit this page", "Skip to"):
+        assert not [text for text in texts if boilerplate.lower() in text.lower()], boilerplate
 
 
 def test_03_the_second_run_does_nothing_and_maps_nothing(system: System) -> None:
@@ -181,25 +181,25 @@ def test_05_one_edited_and_one_deleted_page_are_all_that_is_done(system: System)
     assert summary["work"]["partition"] == summary["work"]["chunk"] == 1
     assert summary["work"]["embed"] == summary["chunks"]["embedded"] == 1
     assert before - system.uris() == {system.site.url + DELETED}
-    assert system.shop.ledger.find_documents(system.site.url + DELETED) == []
-    sections = system.shop.index.scan_sections(1, {"source": "site"})
+    assert system.container.ledger.find_documents(system.site.url + DELETED) == []
+    sections = system.container.index.scan_sections(1, {"source": "site"})
     assert not [s for s in sections if DELETED in str(s.payload["source_uri"])]
     assert system.audit().clean
 
 
 def test_06_a_dry_run_changes_nothing(system: System) -> None:
-    before = system.shop.index.count_points(1)
+    before = system.container.index.count_points(1)
     summary = system.run(force=True, dry_run=True)
     assert summary["dry_run"]
     assert summary["documents"]["update"] >= 14
-    assert system.shop.index.count_points(1) == before
+    assert system.container.index.count_points(1) == before
     assert system.states()["process"] == system.states()["sweep"] == "skipped"
 
 
 def test_07_a_backfill_processes_again_from_snapshots_and_fetches_nothing(system: System) -> None:
     system.site.reset()
-    points = system.shop.index.count_points(1)
-    fetched = sorted(d.fetched_at for d in system.shop.ledger.documents("site"))
+    points = system.container.index.count_points(1)
+    fetched = sorted(d.fetched_at for d in system.container.ledger.documents("site"))
     start = fetched[0].replace(second=0, microsecond=0)
     expected = sum(1 for at in fetched if at < start + timedelta(minutes=1))
     started = system.api.create_backfill(DAG, start, start, reprocess="completed")
@@ -210,7 +210,7 @@ def test_07_a_backfill_processes_again_from_snapshots_and_fetches_nothing(system
     assert summary["reasons"]["forced"] == expected
     assert summary["work"]["fetch"] == system.site.counts.requests == 0
     assert summary["work"]["embed"] > 0
-    assert system.shop.index.count_points(1) == points
+    assert system.container.index.count_points(1) == points
     assert system.audit().clean
 
 
@@ -238,7 +238,7 @@ def test_08_an_unreachable_site_deletes_nothing_and_the_run_says_why(system: Sys
 
 
 def test_09_a_process_task_killed_in_the_middle_is_retried_and_converges(system: System) -> None:
-    folder = Path(system.shop.declarations.source("many").path)  # type: ignore[union-attr]
+    folder = Path(system.container.declarations.source("many").path)  # type: ignore[union-attr]
     count = 60
     for n in range(count):
         body = "\n\n".join(
@@ -256,14 +256,14 @@ def test_09_a_process_task_killed_in_the_middle_is_retried_and_converges(system:
     assert max(tries) >= 2, "one task was killed and tried again"
     findings = system.audit()
     assert findings.clean, findings.counts()
-    assert system.shop.index.count_points(1, {"source": "many"}) == count * 6
+    assert system.container.index.count_points(1, {"source": "many"}) == count * 6
     assert system.run("index__many")["documents"] == {"keep": count}
 
 
 def test_10_a_plan_over_a_guard_waits_for_a_person_and_a_rejection_changes_nothing(
     system: System,
 ) -> None:
-    folder = Path(system.shop.declarations.source("many").path)  # type: ignore[union-attr]
+    folder = Path(system.container.declarations.source("many").path)  # type: ignore[union-attr]
     gone = sorted(folder.iterdir())[:30]
     for file in gone:
         file.unlink()
@@ -272,13 +272,15 @@ def test_10_a_plan_over_a_guard_waits_for_a_person_and_a_rejection_changes_nothi
     assert "30 of 60 live documents (50 %) are gone at once; the guard is 25 %." in asked["subject"]
     assert gone[0].as_uri() in asked["body"]
     assert "and 10 more" in asked["body"]
-    assert system.shop.index.count_points(1, {"source": "many"}) == 60 * 6, "nothing was done yet"
+    assert system.container.index.count_points(1, {"source": "many"}) == 60 * 6, (
+        "nothing was done yet"
+    )
     system.api.answer(run, "approve", "Reject")
     ended = system.api.wait(run, timeout=240)
     assert ended.state == "failed"
     summary = system.summary(ended)
     assert summary["held"]
-    assert system.shop.index.count_points(1, {"source": "many"}) == 60 * 6
+    assert system.container.index.count_points(1, {"source": "many"}) == 60 * 6
     assert "not applied" in system.api.run("index__many", run.run_id).note
 
 
@@ -289,12 +291,12 @@ def test_11_once_approved_it_is_applied_whole(system: System) -> None:
     ended = system.api.wait(run, timeout=240)
     assert ended.state == "success", system.logs(ended)
     assert system.summary(ended)["documents"] == {"keep": 30, "remove": 30}
-    assert system.shop.index.count_points(1, {"source": "many"}) == 30 * 6
+    assert system.container.index.count_points(1, {"source": "many"}) == 30 * 6
     assert system.audit().clean
 
 
 def test_12_a_run_that_was_approved_beforehand_asks_nobody(system: System) -> None:
-    folder = Path(system.shop.declarations.source("many").path)  # type: ignore[union-attr]
+    folder = Path(system.container.declarations.source("many").path)  # type: ignore[union-attr]
     for file in sorted(folder.iterdir())[:15]:
         file.unlink()
     assert system.run("index__many", approved=True)["documents"] == {"keep": 15, "remove": 15}
@@ -307,7 +309,7 @@ def test_13_the_daily_audit_is_red_on_a_difference_and_heals_it_when_asked(syste
         return system.api.run("audit_index", run.run_id).note
 
     assert "2 documents searched for, nothing to report" in audited("success", sample=2)
-    index = system.shop.index
+    index = system.container.index
     with index.session():
         lost, foreign, *_ = list(index.scan_points(1, {"source": "site"}))
         index.delete_points(1, [lost.point_id])
@@ -317,23 +319,23 @@ def test_13_the_daily_audit_is_red_on_a_difference_and_heals_it_when_asked(syste
     assert "1 stale payload" in note
     assert "Clean now." in audited("success", sample=0, repair=True)
     assert system.audit().clean
-    kept = next(a for a in system.shop.ledger.audits(limit=20) if a.source is None)
+    kept = next(a for a in system.container.ledger.audits(limit=20) if a.source is None)
     assert kept.findings["missing_points"] == 1
     assert kept.repaired >= 1
 
 
 def test_14_housekeeping_removes_what_nothing_refers_to(system: System) -> None:
-    artifacts = system.shop.artifacts
+    artifacts = system.container.artifacts
     artifacts.write("raw/" + "0" * 64, b"an orphan")
-    folder = Path(system.shop.settings.home) / "artifacts" / "raw"
+    folder = Path(system.container.settings.home) / "artifacts" / "raw"
     old = time.time() - timedelta(days=30).total_seconds()
     os.utime(folder / ("0" * 64), (old, old))
-    before = system.shop.index.count_points(1)
+    before = system.container.index.count_points(1)
     for params, there in (({"dry_run": True}, True), ({}, False)):
         run = system.api.wait(system.api.trigger("housekeeping", params), timeout=300)
         assert run.state == "success", system.logs(run)
         assert artifacts.exists("raw/" + "0" * 64) is there
-    assert system.shop.index.count_points(1) == before
+    assert system.container.index.count_points(1) == before
     system.run()
     assert system.audit().clean
 
@@ -360,11 +362,11 @@ WRITERS = text(
 
 def wait_for_writer(system: System) -> int:
     """The id of a process that is writing documents of the source `many`: in the middle of its work."""
-    engine = create_engine(system.shop.ledger_url)
+    engine = create_engine(system.container.ledger_url)
     deadline = time.monotonic() + 240
     try:
         while time.monotonic() < deadline:
-            if system.shop.ledger.in_flight("many"):
+            if system.container.ledger.in_flight("many"):
                 with engine.connect() as connection:
                     names = [str(name) for name in connection.scalars(WRITERS)]
                 found = [int(m[1]) for name in names if (m := re.search(r"process (\d+) on", name))]

@@ -14,7 +14,7 @@ from greenlet import getcurrent, greenlet
 from store_losses import lose
 
 from tidemark.domain.errors import TransientError
-from tidemark.stages.job import Tools
+from tidemark.stages.job import Dependencies
 
 BULK = {
     "upsert_points": 1, "upsert_sections": 1, "set_payloads": 1, "delete_points": 1, "delete_sections": 1,
@@ -104,13 +104,13 @@ class Line:
                     self.watch(name)
         return method(*args, **keys)
 
-    def tools(self, tools: Tools, **changes: Any) -> Tools:
+    def deps(self, deps: Dependencies, **changes: Any) -> Dependencies:
         """The same tools, with every port on this line."""
         ports = {
-            name: Port(getattr(tools, name), name, self)
+            name: Port(getattr(deps, name), name, self)
             for name in ("ledger", "index", "artifacts", "embedder")
         }
-        return replace(tools, **{**ports, **changes})
+        return replace(deps, **{**ports, **changes})
 
 
 def half_of_drop(drop: Callable[[int], None]) -> Callable[[int], None]:

@@ -8,20 +8,24 @@ from tidemark.domain.hashing import Canonical, digest_of, fingerprint
 class MemoryPartitioner:
     """Headings (#), list items (-), tables (|), fenced code and paragraphs, parted by blank lines.
 
-    It reads no pages, so a site's furniture changes its fingerprint and nothing else.
+    It reads no pages, so a site's boilerplate changes its fingerprint and nothing else.
     """
 
-    def __init__(self, version: int = 1, furniture: frozenset[int] = frozenset()) -> None:
+    def __init__(self, version: int = 1, boilerplate: frozenset[int] = frozenset()) -> None:
         self._version = version
-        self._furniture = furniture
+        self._boilerplate = boilerplate
         decided: dict[str, Canonical] = {"kind": "memory", "version": version}
-        if furniture:
-            decided["furniture"] = digest_of(sorted(furniture))
+        if boilerplate:
+            decided["furniture"] = digest_of(sorted(boilerplate))
         self.fingerprint = fingerprint("partition", decided)
 
-    def knowing(self, furniture: frozenset[int]) -> "MemoryPartitioner":
-        """One with this furniture in its fingerprint."""
-        return self if furniture == self._furniture else MemoryPartitioner(self._version, furniture)
+    def with_boilerplate(self, boilerplate: frozenset[int]) -> "MemoryPartitioner":
+        """One with this boilerplate in its fingerprint."""
+        return (
+            self
+            if boilerplate == self._boilerplate
+            else MemoryPartitioner(self._version, boilerplate)
+        )
 
     def partition(self, raw: RawDocument) -> PartitionedDocument:
         try:

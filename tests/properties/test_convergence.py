@@ -198,11 +198,11 @@ def test_the_audit_finds_and_repairs_whatever_was_done_to_the_index(
     findings = world.audit()
     assert findings.missing_points == len(lost)
     assert findings.missing_sections == len(lost_sections)
-    job, tools = world.job(), world.tools()
+    job, deps = world.job(), world.deps()
     world.embedder.texts.clear()
     remove_orphans(world.index, 1, findings.orphans)
     records = world.ledger.documents_by_id(list(findings.documents)).values()
-    repair(job, tools, target(job, tools, 1), records)
+    repair(job, deps, target(job, deps, 1), records)
     assert len(world.embedder.texts) == len(lost), "points that are there keep their vectors"
     assert_right(world, state)
 

@@ -179,4 +179,4 @@ def test_a_plan_that_was_thrown_away_is_an_error_with_a_cure() -> None:
     with pytest.raises(PermanentError, match="no longer in the artifact store"):
         list(read_plan(world.artifacts, plan_key(job.run_id)))
     with pytest.raises(PermanentError):
-        sweep(job, world.tools(), 1)
+        sweep(job, world.deps(), 1)

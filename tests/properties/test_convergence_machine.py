@@ -12,7 +12,7 @@ from site_model import SICK, URIS, Page, expected, held
 from store_copies import MemoryStores, Stores
 from worlds import SOURCE
 
-from tidemark.stages.temp_database import Scratch
+from tidemark.stages.temp_database import TempDatabase
 
 pytestmark = pytest.mark.slow
 
@@ -78,8 +78,8 @@ def test_it_converges_after_whatever_happened(
     machine: type[Convergence], share: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What a run notes on disk is little here, and to make and remove its folders takes longer than the run.
-    monkeypatch.setattr(Scratch, "__init__", in_memory)
-    monkeypatch.setattr(Scratch, "close", lambda scratch: scratch.database.close())
+    monkeypatch.setattr(TempDatabase, "__init__", in_memory)
+    monkeypatch.setattr(TempDatabase, "close", lambda temp_db: temp_db.database.close())
     run_state_machine_as_test(
         machine,
         settings=settings(
@@ -95,7 +95,7 @@ def test_it_converges_after_whatever_happened(
     )
 
 
-def in_memory(scratch: Scratch, *schema: str) -> None:
-    scratch.database = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+def in_memory(temp_db: TempDatabase, *schema: str) -> None:
+    temp_db.database = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
     for statement in schema:
-        scratch.database.execute(statement)
+        temp_db.database.execute(statement)

@@ -22,7 +22,7 @@ from tidemark.adapters.services.postgres import EmbeddedPostgres
 from tidemark.config.settings import Settings
 from tidemark.domain.errors import TransientError
 from tidemark.stages.audit.run_audit import audit
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 from tidemark_local.airflow_api import AirflowApi
 from tidemark_local.airflow_values import DagRun
 from tidemark_local.services import LocalAirflow
@@ -60,7 +60,7 @@ class System:
 
     airflow: LocalAirflow
     api: AirflowApi
-    shop: Workshop
+    container: Container
     corpora: Mapping[str, Corpus]
     watched: list[str] = field(default_factory=list)
     restarted: list[str] = field(default_factory=list)
@@ -77,12 +77,12 @@ class System:
 
     def writer(self, source: str) -> psutil.Process:
         """A process that is in the middle of writing documents of a source."""
-        ledger = create_engine(self.shop.ledger_url)
+        ledger = create_engine(self.container.ledger_url)
         airflow = create_engine(self.airflow.layout.postgres().url("airflow"))
         deadline = time.monotonic() + _RUN_SECONDS
         try:
             while time.monotonic() < deadline:
-                if self.shop.ledger.in_flight(source):
+                if self.container.ledger.in_flight(source):
                     with ledger.connect() as at_ledger, airflow.connect() as at_airflow:
                         names = [str(name) for name in at_ledger.scalars(_BUSY)]
                         tasks = at_airflow.scalars(_TASKS, {"dag": f"index__{source}"})
@@ -156,13 +156,13 @@ class System:
 
     def assert_right(self) -> None:
         """The index is exactly the folders, and the audit finds nothing."""
-        findings = audit(self.shop.ledger, self.shop.index, 1)
+        findings = audit(self.container.ledger, self.container.index, 1)
         assert findings.clean, findings.counts()
         for source, corpus in self.corpora.items():
-            points = self.shop.index.scan_points(1, {"source": source})
+            points = self.container.index.scan_points(1, {"source": source})
             held = {str(p.payload["source_uri"]).partition("#")[0] for p in points}
             assert held == {document.path.as_uri() for document in corpus.documents}
-            assert not self.shop.ledger.in_flight(source)
+            assert not self.container.ledger.in_flight(source)
 
 
 def _task_of(pid: int, tasks: Sequence[str]) -> psutil.Process | None:
@@ -231,9 +231,9 @@ def airflow_over(
     if "TIDEMARK_LEDGER_URL" in environment:
         own["ledger_url"] = environment["TIDEMARK_LEDGER_URL"]
     with LocalAirflow(home, env=env, scheduled=False, triggerer=False) as airflow:
-        shop = Workshop(Settings(**own))  # type: ignore[arg-type]  # pydantic reads them by name
+        container = Container(Settings(**own))  # type: ignore[arg-type]  # pydantic reads them by name
         with airflow.api() as api:
             for name in sources:
                 api.wait_for_dag(f"index__{name}", timeout=120)
                 api.unpause(f"index__{name}")
-            yield System(airflow, api, shop, corpora)
+            yield System(airflow, api, container, corpora)

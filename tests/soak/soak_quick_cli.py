@@ -17,7 +17,7 @@ from soak_corpus import DOCUMENT
 
 from fakes.embedder import HashEmbedder
 from tidemark.cli import main
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 
 class WrittenDown(HashEmbedder):
@@ -43,12 +43,12 @@ def _document(text: str) -> str:
 
 
 def _replace(name: str, value: cached_property[Any]) -> None:
-    value.__set_name__(Workshop, name)
-    setattr(Workshop, name, value)
+    value.__set_name__(Container, name)
+    setattr(Container, name, value)
 
 
-_replace("embedder", cached_property(lambda shop: WrittenDown(os.environ["SOAK_TEXTS"])))
-_replace("tokenizer", cached_property(lambda shop: shop.embedder.tokenizer))
+_replace("embedder", cached_property(lambda container: WrittenDown(os.environ["SOAK_TEXTS"])))
+_replace("tokenizer", cached_property(lambda container: container.embedder.tokenizer))
 
 if __name__ == "__main__":
     main()

@@ -13,10 +13,10 @@ from tidemark.domain.hashing import Canonical, vectors_hash
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import Tombstone
 from tidemark.pipeline import run_source
-from tidemark.stages.audit.given import AuditTools
+from tidemark.stages.audit.given import AuditDependencies
 from tidemark.stages.audit.report import AuditReport
 from tidemark.stages.audit.whole import audit_index
-from tidemark.stages.job import Job, Tools
+from tidemark.stages.job import Dependencies, Job
 
 GARBAGE = "not-a-document"
 SENTENCES = [
@@ -54,20 +54,20 @@ class Audited:
 
     def run(self) -> None:
         for name in ("docs", "wiki"):
-            job, tools = self.hand(name)
-            assert run_source(job, tools, "test").status == "success"
+            job, deps = self.hand(name)
+            assert run_source(job, deps, "test").status == "success"
         self.world.embedder.texts.clear()
 
-    def hand(self, source: str) -> tuple[Job, Tools]:
-        tools = self.world.tools()
+    def hand(self, source: str) -> tuple[Job, Dependencies]:
+        deps = self.world.deps()
         if source == "wiki":
-            tools = replace(tools, source=self.wiki)
+            deps = replace(deps, source=self.wiki)
         run_id = f"{source}-{next(self._runs):04d}"
-        return self.world.job(source=source, run_id=run_id, declared=("docs", "wiki")), tools
+        return self.world.job(source=source, run_id=run_id, declared=("docs", "wiki")), deps
 
-    def tools(self, **changes: object) -> AuditTools:
+    def deps(self, **changes: object) -> AuditDependencies:
         world = self.world
-        given = AuditTools(
+        given = AuditDependencies(
             ledger=world.ledger,
             index=world.index,
             index_name="tidemark",
@@ -82,7 +82,7 @@ class Audited:
         return replace(given, **changes)  # type: ignore[arg-type]
 
     def audit(self, source: str | None = None, **options: object) -> AuditReport:
-        return audit_index(self.tools(), source, **options)  # type: ignore[arg-type]
+        return audit_index(self.deps(), source, **options)  # type: ignore[arg-type]
 
     # What there is
 
@@ -186,7 +186,7 @@ class Damage:
         elif whose == "nobody":
             payload["document_id"] = GARBAGE
         elif whose == "tombstoned":
-            payload["document_id"] = str(self.bury())
+            payload["document_id"] = str(self.record_tombstone())
         write = PointWrite(uuid4(), payload, model.dense)
         if what == "points":
             self._write(write)
@@ -194,7 +194,7 @@ class Damage:
             self.audited.world.index.upsert_sections(self._generation, [replace(write, dense=None)])
         self.expected[f"extra_{what}"] += 1
 
-    def bury(self) -> UUID:
+    def record_tombstone(self) -> UUID:
         """A document that was removed, and of which something was left."""
         from tidemark.domain.records import RunDocument
 

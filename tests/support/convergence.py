@@ -32,7 +32,7 @@ from fakes.faulty_ports import MODES, Fault, KilledError, Line, Turns
 from tidemark.domain.chunks import PointWrite, StoredPoint
 from tidemark.domain.errors import TidemarkError
 from tidemark.domain.identity import document_id
-from tidemark.stages.housekeeping import Retention, keep_house
+from tidemark.stages.housekeeping import Retention, collect_garbage
 from tidemark.stages.job import Stores as Upkeep
 from tidemark.stages.job import embed_fingerprint
 from tidemark.stages.sweep.sweep import sweep
@@ -184,7 +184,7 @@ class Convergence(Checked):
         self._told(*lines)
         self.older = planned
         if swept:
-            sweep(planned.job, planned.tools, planned.goal.generation)
+            sweep(planned.job, planned.deps, planned.goal.generation)
 
     @precondition(lambda self: self.older is not None)
     @rule(fault=st.none() | faults)
@@ -289,12 +289,12 @@ class Convergence(Checked):
         embed = embed_fingerprint(self.world.embedder, self.world.lexical)
         self.forgetful = True
         with contextlib.suppress(KilledError, TidemarkError):
-            keep_house(self._upkeep(line), Retention(), "tidemark", embed, [SOURCE])
+            collect_garbage(self._upkeep(line), Retention(), "tidemark", embed, [SOURCE])
         self._told(line)
 
     def _upkeep(self, line: Line) -> Upkeep:
-        tools = line.tools(self.world.tools())
-        return Upkeep(tools.ledger, tools.artifacts, tools.index, tools.clock)
+        deps = line.deps(self.world.deps())
+        return Upkeep(deps.ledger, deps.artifacts, deps.index, deps.clock)
 
     # Checks
 

@@ -46,7 +46,7 @@ class Checked(Tried):
             self._clean_run()
 
     def _clean_run(self) -> None:
-        self._cure_what_cannot_be_restored()
+        self._heal_what_cannot_be_restored()
         if self.hand == "changed":
             self._repair()
         self._prepare("", URIS[0])
@@ -65,7 +65,7 @@ class Checked(Tried):
         assert not self.world.partitioner.calls, again
         self.hand = ""
 
-    def _cure_what_cannot_be_restored(self) -> None:
+    def _heal_what_cannot_be_restored(self) -> None:
         """A sick document whose last good bytes are deleted, and in the ledger again from a backup."""
         for record in self.world.ledger.documents(SOURCE):
             lost = record.raw_hash and not self.world.artifacts.exists(raw_key(record.raw_hash))
@@ -149,8 +149,8 @@ class Checked(Tried):
     def _texts_missing(self, want: Expected) -> int:
         """How many texts have no vector in the generation that the run will write."""
         world = self.world
-        tools = world.tools()
-        embed = embed_fingerprint(tools.embedder, tools.lexical)
+        deps = world.deps()
+        embed = embed_fingerprint(deps.embedder, deps.lexical)
         from tidemark.stages.generations import current_generation
 
         generation = current_generation(world.ledger, world.index, "tidemark", embed)

@@ -28,12 +28,12 @@ from tidemark.domain.hashing import digest_text
 from tidemark.domain.identity import document_id
 from tidemark.domain.summary import RunSummary
 from tidemark.pipeline import run_source
-from tidemark.stages.audit.given import AuditTools
+from tidemark.stages.audit.given import AuditDependencies
 from tidemark.stages.audit.reconcile import advance, reconcile
 from tidemark.stages.audit.whole import audit_index
-from tidemark.stages.crawl import crawl, knowing_site
+from tidemark.stages.crawl import crawl, with_site_boilerplate
 from tidemark.stages.generations import ensure_generation
-from tidemark.stages.job import Job, Tools, embed_fingerprint, target
+from tidemark.stages.job import Dependencies, Job, embed_fingerprint, target
 from tidemark.stages.plan.plan import make_plan
 from tidemark.stages.process.process import process_batch
 from tidemark.stages.report import begin
@@ -48,7 +48,7 @@ class Planned:
     site: dict[str, Page]
     setup: Setup
     job: Job
-    tools: Tools
+    deps: Dependencies
     goal: Target
     batches: tuple[str, ...]
 
@@ -119,7 +119,7 @@ class Tried(RuleBasedStateMachine):
         try:
             # Opened once, for an embedded engine takes longer to open than all that is done with it here.
             with self.world.index.session():
-                return run_source(job, line.tools(self.world.tools()), "test")
+                return run_source(job, line.deps(self.world.deps()), "test")
         except KilledError:
             return None
         except TidemarkError:
@@ -132,26 +132,26 @@ class Tried(RuleBasedStateMachine):
 
     def _plan(self) -> Planned:
         job = self.setup.job(self.world, batch_documents=2)
-        tools = self.world.tools()
-        begin(job, tools, "test")
-        crawl(job, tools)
-        tools = knowing_site(job, tools)
+        deps = self.world.deps()
+        begin(job, deps, "test")
+        crawl(job, deps)
+        deps = with_site_boilerplate(job, deps)
         generation = ensure_generation(
-            tools.ledger, tools.index, job.index_name, tools.embedder, tools.lexical, tools.clock
+            deps.ledger, deps.index, job.index_name, deps.embedder, deps.lexical, deps.clock
         )
-        reconcile(job, tools, generation)
-        goal = target(job, tools, generation)
-        plan = make_plan(job, tools, goal)
-        advance(tools.ledger, tools.index, SOURCE, generation, job.run_id)
-        return Planned(dict(self.site), self.setup, job, tools, goal, plan.batches)
+        reconcile(job, deps, generation)
+        goal = target(job, deps, generation)
+        plan = make_plan(job, deps, goal)
+        advance(deps.ledger, deps.index, SOURCE, generation, job.run_id)
+        return Planned(dict(self.site), self.setup, job, deps, goal, plan.batches)
 
     def _process(self, planned: Planned, line: Line) -> None:
-        tools = replace(
-            planned.tools, ledger=self.world.ledger, index=self.world.index
+        deps = replace(
+            planned.deps, ledger=self.world.ledger, index=self.world.index
         )  # what was put back since
         try:
             for key in planned.batches:
-                process_batch(planned.job, line.tools(tools), planned.goal, key)
+                process_batch(planned.job, line.deps(deps), planned.goal, key)
         except (KilledError, TidemarkError):
             pass
 
@@ -159,10 +159,10 @@ class Tried(RuleBasedStateMachine):
         """The audit of all with its repair, under the present configuration."""
         self._prepare("", URIS[0])
         world, line = self.world, Line(fault)
-        job, tools = self.setup.job(world), line.tools(world.tools())
-        given = AuditTools(
-            tools.ledger, tools.index, "tidemark", tools.embedder, tools.lexical, lambda _: (job, tools),
-            lambda _: True, tools.clock, wait_seconds=0, settle_seconds=0,
+        job, deps = self.setup.job(world), line.deps(world.deps())
+        given = AuditDependencies(
+            deps.ledger, deps.index, "tidemark", deps.embedder, deps.lexical, lambda _: (job, deps),
+            lambda _: True, deps.clock, wait_seconds=0, settle_seconds=0,
         )  # fmt: skip
         self._watch(line, old=self._as_it_is())
         try:
@@ -183,8 +183,8 @@ class Tried(RuleBasedStateMachine):
 
     def _as_it_is(self) -> Planned:
         """What is done to the stores without looking at the source has no site to go by."""
-        job, tools = self.setup.job(self.world), self.world.tools()
-        return Planned(self.site, self.setup, job, tools, target(job, tools, 0), ())
+        job, deps = self.setup.job(self.world), self.world.deps()
+        return Planned(self.site, self.setup, job, deps, target(job, deps, 0), ())
 
     # What must hold at every write
 

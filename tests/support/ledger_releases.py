@@ -17,7 +17,7 @@ IDS = {uri: document_id(SOURCE, uri) for uri in (INDEXED, FAILED, NEVER, GONE, M
 RELEASED = ("0001", "0002")
 """All revisions that users may have."""
 
-_FAILURE = """{"stage": "partition", "message": "The file is encrypted.", "cure": "Remove the password.",
+_FAILURE = """{"stage": "partition", "message": "The file is encrypted.", "hint": "Remove the password.",
  "raw_hash": "raw-broken", "fingerprint": "all-1", "first_at": "2026-03-01T12:00:00+00:00",
  "last_at": "2026-03-02T12:00:00+00:00", "attempts": 2, "media_type": "application/pdf", "charset": null}"""
 

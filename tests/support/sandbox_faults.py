@@ -14,10 +14,10 @@ from tidemark.domain.documents import Element, ElementKind, PartitionedDocument,
 from tidemark.domain.errors import DocumentError, PermanentError
 
 
-def partition(raw: RawDocument, furniture: frozenset[int]) -> PartitionedDocument:
+def partition(raw: RawDocument, boilerplate: frozenset[int]) -> PartitionedDocument:
     word, _, rest = raw.content.decode("utf-8", "replace").partition(" ")
     said = _DEEDS[word](rest) if word in _DEEDS else raw.content.decode("utf-8", "replace")
-    body = f"{os.getpid()} {sorted(furniture)} {said}"
+    body = f"{os.getpid()} {sorted(boilerplate)} {said}"
     return PartitionedDocument(word, (Element(ElementKind.TEXT, body, page_number=1),), "en")
 
 

@@ -40,7 +40,7 @@ class Page:
     """What stands at an address.
 
     kind: "page", one of ``SICK``, ``LEADING`` or ``ABSENT``. target: what a leading one leads to.
-    pad: white space around the content, as the furniture of a page.
+    pad: white space around the content, as the boilerplate of a page.
     """
 
     kind: str = "page"
@@ -199,7 +199,7 @@ def run(world: World, setup: Setup, **changes: Any) -> Any:
     """One undisturbed run."""
     from tidemark.pipeline import run_source
 
-    return run_source(setup.job(world, **changes), world.tools(), "test")
+    return run_source(setup.job(world, **changes), world.deps(), "test")
 
 
 def held(world: World, scan: str) -> dict[str, Held]:

@@ -321,10 +321,10 @@ class Crawled:
 
 def crawl_all(source: Source, known: Known | None = None, limit: int | None = None) -> Crawled:
     """Crawl to the end, hold it to the port's promises, and let a `MemoryKnown` learn."""
-    learner = MemoryKnown() if known is None else known
+    detector = MemoryKnown() if known is None else known
     items: dict[str, CrawlItem] = {}
     end: CrawlEnd | None = None
-    for found in source.crawl(learner, limit):
+    for found in source.crawl(detector, limit):
         assert end is None, "CrawlEnd was not the last"
         if isinstance(found, CrawlEnd):
             end = found
@@ -339,7 +339,7 @@ def crawl_all(source: Source, known: Known | None = None, limit: int | None = No
         if item.target:
             there = items[item.target].outcome
             assert there in {Outcome.FETCHED, Outcome.NOT_MODIFIED}, f"{item.target} is no document"
-    if isinstance(learner, MemoryKnown):
+    if isinstance(detector, MemoryKnown):
         for item in items.values():
-            learner.learn(item)
+            detector.detect_boilerplate(item)
     return Crawled(items, end)

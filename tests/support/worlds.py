@@ -13,7 +13,7 @@ from fakes.ledger import MemoryLedger
 from fakes.partitioner import MemoryPartitioner
 from fakes.source import MemorySource
 from tidemark.domain.chunks import SparseVector
-from tidemark.domain.documents import Inspection, PartitionedDocument, RawDocument, Suspicion
+from tidemark.domain.documents import Anomaly, Inspection, PartitionedDocument, RawDocument
 from tidemark.domain.hashing import digest_text
 from tidemark.domain.profile import Profile, ProfileChoice
 from tidemark.domain.summary import RunSummary
@@ -29,7 +29,7 @@ from tidemark.ports import (
 )
 from tidemark.stages.audit.run_audit import AuditFindings, audit
 from tidemark.stages.generations import current_generation
-from tidemark.stages.job import Job, Tools, embed_fingerprint
+from tidemark.stages.job import Dependencies, Job, embed_fingerprint
 from tidemark.stages.search import Searcher
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -51,8 +51,10 @@ class CountingPartitioner:
         self.calls[raw.uri] += 1
         return self.inner.partition(raw)
 
-    def knowing(self, furniture: frozenset[int]) -> Partitioner:
-        return replace(self, inner=self.inner.knowing(furniture)) if furniture else self
+    def with_boilerplate(self, boilerplate: frozenset[int]) -> Partitioner:
+        return (
+            replace(self, inner=self.inner.with_boilerplate(boilerplate)) if boilerplate else self
+        )
 
 
 @dataclass
@@ -94,13 +96,11 @@ class WordLexical:
 class MarkInspector:
     """Measures the whole text, and suspects what a text itself says it is: "SUSPECT soft_404"."""
 
-    def inspect(self, raw: RawDocument, furniture: frozenset[int] = frozenset()) -> Inspection:
+    def inspect(self, raw: RawDocument, boilerplate: frozenset[int] = frozenset()) -> Inspection:
         text = " ".join(raw.content.decode().split())
         mark = text.partition("SUSPECT ")[2].split(" ")[0]
-        suspicion = Suspicion(mark) if mark else None
-        return Inspection(
-            digest_text(text), len(text), (), suspicion, f"says {mark}" if mark else ""
-        )
+        anomaly = Anomaly(mark) if mark else None
+        return Inspection(digest_text(text), len(text), (), anomaly, f"says {mark}" if mark else "")
 
 
 class World:
@@ -132,8 +132,8 @@ class World:
     def documents(self) -> dict[str, str | bytes]:
         return self.source.documents
 
-    def tools(self) -> Tools:
-        return Tools(
+    def deps(self) -> Dependencies:
+        return Dependencies(
             ledger=self.ledger,
             artifacts=self.artifacts,
             index=self.index,
@@ -163,7 +163,7 @@ class World:
         self.embedder.texts.clear()
         # Opened once: an embedded engine takes longer to open than all that is done with it here.
         with self.index.session():
-            return run_source(self.job(**changes), self.tools(), "test")
+            return run_source(self.job(**changes), self.deps(), "test")
 
     def _clock(self) -> datetime:
         self.now += timedelta(milliseconds=1)

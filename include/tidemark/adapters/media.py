@@ -284,7 +284,7 @@ def parse_content_type(value: str, uri: str) -> tuple[str, str | None]:
     return media_type, charset
 
 
-def sniff(content: bytes) -> str:
+def detect(content: bytes) -> str:
     """The media type of bytes that came without a useful name; "" when they do not tell."""
     head = content[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if head.startswith(b"%pdf-"):

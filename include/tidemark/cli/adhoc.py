@@ -76,7 +76,7 @@ def read_file(path: Path) -> RawDocument:
 
     Raises ``ConfigurationError`` when it cannot be read.
     """
-    from tidemark.adapters.media import media_type_of_suffix, sniff, suffix_of
+    from tidemark.adapters.media import detect, media_type_of_suffix, suffix_of
 
     file = Path(os.path.realpath(path))
     try:
@@ -88,5 +88,5 @@ def read_file(path: Path) -> RawDocument:
         raise ConfigurationError(
             f"{path} cannot be read ({error.strerror}).", "Check the file and its permissions."
         ) from error
-    media_type = media_type_of_suffix(suffix_of(file.as_uri())) or sniff(content)
+    media_type = media_type_of_suffix(suffix_of(file.as_uri())) or detect(content)
     return RawDocument(file.as_uri(), content, media_type, None, datetime.now(UTC))

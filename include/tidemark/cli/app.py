@@ -10,12 +10,12 @@ import typer
 
 from tidemark.cli import render
 from tidemark.cli.adhoc import adhoc_files, adhoc_website
-from tidemark.cli.common import Folder, Json, Source, Sources, Url, text, told, workshop
+from tidemark.cli.common import Folder, Json, Source, Sources, Url, open_container, text, told
 from tidemark.cli.output import Bar, Output
 from tidemark.cli.upkeep import upkeep
 from tidemark.config.sources_file import SourceDeclaration
 from tidemark.domain.errors import SourceBusyError
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 app = typer.Typer(
     name="tidemark",
@@ -60,18 +60,23 @@ def main() -> None:
 
 
 def _declared(
-    shop: Workshop, names: list[str] | None, *, every: bool, url: str | None, path: Path | None
+    container: Container,
+    names: list[str] | None,
+    *,
+    every: bool,
+    url: str | None,
+    path: Path | None,
 ) -> list[SourceDeclaration]:
     chosen: list[SourceDeclaration] = []
     if url is not None:
         chosen.append(adhoc_website(url))
     if path is not None:
         chosen.append(adhoc_files(path))
-    chosen += [shop.declarations.source(name) for name in names or []]
+    chosen += [container.declarations.source(name) for name in names or []]
     if every:
-        if shop.declarations.broken:
-            raise next(iter(shop.declarations.broken.values()))
-        chosen += [s for s in shop.declarations.sources.values() if s.enabled]
+        if container.declarations.broken:
+            raise next(iter(container.declarations.broken.values()))
+        chosen += [s for s in container.declarations.sources.values() if s.enabled]
     if not chosen:
         raise typer.BadParameter("name a source, or use --all, --url or --path")
     return chosen
@@ -112,14 +117,14 @@ def index(
 
     output = Output(as_json)
     with told(output):
-        shop = workshop()
+        container = open_container()
         failed = False
-        for declared in _declared(shop, sources, every=every, url=url, path=path):
+        for declared in _declared(container, sources, every=every, url=url, path=path):
             try:
                 with Bar(output.console, declared.name, quiet=as_json) as bar:
-                    tools = shop.tools(declared, bar)
-                    run_id = new_run_id(declared.name, tools)
-                    job = shop.job(
+                    deps = container.deps(declared, bar)
+                    run_id = new_run_id(declared.name, deps)
+                    job = container.job(
                         declared,
                         run_id,
                         force=force,
@@ -128,9 +133,7 @@ def index(
                         accept=["*" if uri == "all" else uri for uri in accept or []],
                     )
                     summary = (
-                        plan_source(job, tools)[0]
-                        if dry_run
-                        else run_source(job, tools, "cli", note)
+                        plan_source(job, deps)[0] if dry_run else run_source(job, deps, "cli", note)
                     )
             except SourceBusyError as error:  # the others need not wait for it
                 output.error(error)
@@ -138,7 +141,7 @@ def index(
                 continue
             failed |= summary.status != "success"
             output.result(summary.as_dict(), partial(render.summary, summary))
-            for uri in not_found(tools.ledger, declared.name, job.accept):
+            for uri in not_found(deps.ledger, declared.name, job.accept):
                 output.warn(uri)
         if failed:
             raise typer.Exit(1)
@@ -158,18 +161,18 @@ def plan(
 
     output = Output(as_json)
     with told(output):
-        shop = workshop()
+        container = open_container()
         names = [source] if source else None
-        (declared, *more) = _declared(shop, names, every=False, url=url, path=path)
+        (declared, *more) = _declared(container, names, every=False, url=url, path=path)
         if more:
             raise typer.BadParameter("one source at a time")
         with Bar(output.console, declared.name, quiet=as_json) as bar:
-            tools = shop.tools(declared, bar)
-            job = shop.job(declared, new_run_id(declared.name, tools), force=force)
-            _, planned = plan_source(job, tools)
+            deps = container.deps(declared, bar)
+            job = container.job(declared, new_run_id(declared.name, deps), force=force)
+            _, planned = plan_source(job, deps)
         items = [
             {"uri": d.uri, "action": d.action.value, "reason": d.reason.value, "detail": d.detail}
-            for d in read_all_decisions(tools.artifacts, job.run_id, planned)
+            for d in read_all_decisions(deps.artifacts, job.run_id, planned)
         ]
         result = {"source": declared.name, **planned.as_dict(), "items": items}
         output.result(result, lambda: render.plan(declared.name, planned, items))
@@ -201,7 +204,7 @@ def search(
         raise typer.BadParameter("the query is empty")
     where = _filters(filters or [])
     with told(output):
-        results = stage.search(workshop().searcher, query, k, mode, expand, where)
+        results = stage.search(open_container().searcher, query, k, mode, expand, where)
         output.result(
             {"query": query, "mode": mode, "results": [r.as_dict() for r in results]},
             lambda: render.results(results, fields=list(where)),
@@ -232,7 +235,7 @@ def status(
 
     output = Output(as_json)
     with told(output):
-        found = read_status(workshop(), source)
+        found = read_status(open_container(), source)
         output.result(found, lambda: render.status(found))
         if check and not is_well(found):
             raise typer.Exit(1)
@@ -259,7 +262,7 @@ def chunk(
     output = Output(as_json)
     failed = False
     with told(output):
-        for document in chunk_paths(workshop(), paths, profile, base_url):
+        for document in chunk_paths(open_container(), paths, profile, base_url):
             failed |= document["document"]["error"] is not None
             output.line(document, partial(render.chunks, document))
     if failed:
@@ -271,7 +274,7 @@ def sources(as_json: Json = False) -> None:
     """List the declared sources and check their declarations."""
     output = Output(as_json)
     with told(output):
-        declared = workshop().declarations
+        declared = open_container().declarations
         rows = [
             {"name": s.name, "kind": s.kind, "schedule": s.schedule, "profile": s.profile,
              "enabled": s.enabled}

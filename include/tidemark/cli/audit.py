@@ -10,11 +10,11 @@ from tidemark.ports import Progress
 from tidemark.stages.audit.drift import Kind
 from tidemark.stages.audit.report import AuditReport, words
 from tidemark.stages.audit.whole import audit_index
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 
 def run_audit(
-    shop: Workshop,
+    container: Container,
     source: str | None,
     *,
     repair: bool,
@@ -26,11 +26,11 @@ def run_audit(
     Raises ``ConfigurationError`` for a source that no one knows.
     """
     if source is not None:
-        shop.declared(source)
-    return audit_index(shop.audit_tools(progress), source, repair=repair, sample=sample)
+        container.declared(source)
+    return audit_index(container.audit_dependencies(progress), source, repair=repair, sample=sample)
 
 
-# An audit for people: what was checked, what is wrong in words, what cures it, what a repair did.
+# An audit for people: what was checked, what is wrong in words, what hints it, what a repair did.
 
 _WORDS = {
     Kind.MISSING_POINTS: ("chunk", "missing from the index", "No search finds what is missing."),
@@ -85,7 +85,7 @@ _DID = {
 
 def audit(report: AuditReport) -> RenderableType:
     """The whole report."""
-    return Group(*_head(report), *_findings(report), *_repair(report), *_cures(report))
+    return Group(*_head(report), *_findings(report), *_repair(report), *_hints(report))
 
 
 def _head(report: AuditReport) -> Iterator[Text]:
@@ -142,7 +142,7 @@ def _repair(report: AuditReport) -> Iterator[Text]:
         yield Text("The index is what the ledger says again.", style="green")
 
 
-def _cures(report: AuditReport) -> Iterator[Text]:
+def _hints(report: AuditReport) -> Iterator[Text]:
     for source, count in report.waiting.items():
         told = (
             f"{count:,} documents of {source} are unknown to the ledger, as after a backup of it was "

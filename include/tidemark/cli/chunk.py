@@ -22,14 +22,14 @@ from tidemark.domain.profile import Profile, ProfileChoice
 from tidemark.stages.chunking.choose import choose_profile
 from tidemark.stages.chunking.chunk import chunk_document
 from tidemark.stages.process.payloads import with_fragment
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 SOURCE = "chunk"
 """The name under which documents outside any source get their ids."""
 
 
 def chunk_paths(
-    shop: Workshop, paths: list[Path], profile: str, base_url: str | None
+    container: Container, paths: list[Path], profile: str, base_url: str | None
 ) -> Iterator[dict[str, Any]]:
     """Chunk files and folders, one document at a time, in the order of their paths.
 
@@ -37,13 +37,13 @@ def chunk_paths(
     Raises ``ConfigurationError``, before anything is done, for a path that does not exist or a profile
     that is not declared.
     """
-    chosen = shop.declarations.choice_named(profile)
+    chosen = container.declarations.choice_named(profile)
     for path in paths:
         _must_exist(path)
     for path in paths:
-        for raw in _documents(shop, path, base_url):
+        for raw in _documents(container, path, base_url):
             if isinstance(raw, RawDocument):
-                yield _chunked(shop, raw, chosen)
+                yield _chunked(container, raw, chosen)
             else:
                 yield _result(raw[0], "", None, None, ChunkedDocument(), raw[1])
 
@@ -64,7 +64,7 @@ def _must_exist(path: Path) -> None:
 
 
 def _documents(
-    shop: Workshop, path: Path, base_url: str | None
+    container: Container, path: Path, base_url: str | None
 ) -> Iterator[RawDocument | tuple[str, str]]:
     """The documents under a path; of one that cannot be read, its URI and why."""
     # Unlike pathlib's resolve, this raises nothing for a loop of links.
@@ -77,7 +77,7 @@ def _documents(
         else:
             yield _renamed(raw, quote(os.fsencode(path.name)), base_url)
         return
-    for value in shop.source(adhoc_files(path)).crawl(_Nothing()):
+    for value in container.source(adhoc_files(path)).crawl(_Nothing()):
         if isinstance(value, CrawlEnd):
             if not value.complete:
                 yield root.as_uri(), value.problem
@@ -98,17 +98,17 @@ def _renamed(raw: RawDocument, relative: str, base_url: str | None) -> RawDocume
     return RawDocument(uri, raw.content, raw.media_type, raw.charset, raw.fetched_at)
 
 
-def _chunked(shop: Workshop, raw: RawDocument, choice: ProfileChoice) -> dict[str, Any]:
+def _chunked(container: Container, raw: RawDocument, choice: ProfileChoice) -> dict[str, Any]:
     try:
-        partitioned = shop.partitioner.partition(raw)
+        partitioned = container.partitioner.partition(raw)
         profile = choose_profile(choice, raw.uri, partitioned)
         document = chunk_document(
             document_id(SOURCE, raw.uri),
             partitioned,
             profile,
-            shop.tokenizer,
-            shop.code_parser,
-            shop.sentence_embedder if profile.strategy == "semantic" else None,
+            container.tokenizer,
+            container.code_parser,
+            container.sentence_embedder if profile.strategy == "semantic" else None,
         )
     except DocumentError as error:
         return _result(raw.uri, raw.media_type, None, None, ChunkedDocument(), str(error))

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from tidemark.cli.output import Output
 from tidemark.config.settings import Settings
 from tidemark.domain.errors import ConfigurationError, TidemarkError
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 
 def text(given: str | list[str] | None) -> str | list[str] | None:
@@ -51,5 +51,5 @@ def told(output: Output) -> Iterator[None]:
         raise typer.Exit(1) from error
 
 
-def workshop() -> Workshop:
-    return Workshop(Settings())
+def open_container() -> Container:
+    return Container(Settings())

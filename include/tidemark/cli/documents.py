@@ -22,16 +22,16 @@ from tidemark.domain.identity import document_id
 from tidemark.domain.records import VersionRecord
 from tidemark.stages.explain import Explanation, explain, version_dict
 from tidemark.stages.process.versions import recall
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 
-def explain_uri(shop: Workshop, uri: str) -> list[Explanation]:
+def explain_uri(container: Container, uri: str) -> list[Explanation]:
     """Explain every document that a URI, with or without fragment, or a file's path may mean."""
-    names = sorted({*shop.declarations.sources, *shop.ledger.sources()})
+    names = sorted({*container.declarations.sources, *container.ledger.sources()})
     found: list[Explanation] = []
     for spelling in spellings(uri):
         ids = [document_id(name, spelling) for name in names]
-        found += explain(shop.ledger, spelling, ids)
+        found += explain(container.ledger, spelling, ids)
     return found
 
 
@@ -55,7 +55,7 @@ def moment_of(text: str) -> datetime:
     return found
 
 
-def recalled(shop: Workshop, found: Explanation, moment: datetime) -> dict[str, Canonical]:
+def recalled(container: Container, found: Explanation, moment: datetime) -> dict[str, Canonical]:
     """What a document was at a moment, in JSON form: its version then, and the text of that."""
     known = found.document or found.tombstone or next(iter(found.versions), None)
     version = found.at(moment)
@@ -72,7 +72,7 @@ def recalled(shop: Workshop, found: Explanation, moment: datetime) -> dict[str, 
     if version is None:
         return told
     try:
-        content, as_then = recall(shop.artifacts, shop.partitioner, version)
+        content, as_then = recall(container.artifacts, container.partitioner, version)
     except DocumentError as error:
         return {**told, "problem": str(error)}
     text = "\n\n".join(

@@ -7,36 +7,38 @@ from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.summary import RunSummary
 from tidemark.pipeline import new_run_id, plan_source, run_source
 from tidemark.stages.housekeeping import Housekeeping
-from tidemark.wiring import Emptied, Workshop
+from tidemark.wiring import Container, Emptied
 
 
-def forget_source(shop: Workshop, name: str, bar: Bar, *, dry_run: bool) -> RunSummary:
+def forget_source(container: Container, name: str, bar: Bar, *, dry_run: bool) -> RunSummary:
     """A run of the source as if nothing were in it; what it removes is kept aside as any removed document is.
 
     Raises ``ConfigurationError`` for a source that is declared, or that no one knows, and
     ``SourceBusyError`` while a run holds it.
     """
-    if name in shop.declarations.sources or name in shop.declarations.broken:
-        file = shop.settings.sources_file
+    if name in container.declarations.sources or name in container.declarations.broken:
+        file = container.settings.sources_file
         raise ConfigurationError(
             f"The source {name} is declared, so that its next run would bring everything back.",
             f"Remove it from {file} first; or, to keep what it has and run it no more, set enabled: false.",
         )
-    declared = shop.declared(name)
-    tools = replace(shop.tools(declared, bar), source=Emptied())
-    job = replace(shop.job(declared, new_run_id(name, tools), approved=True), judge=False)
+    declared = container.declared(name)
+    deps = replace(container.deps(declared, bar), source=Emptied())
+    job = replace(container.job(declared, new_run_id(name, deps), approved=True), judge=False)
     if dry_run:
-        return plan_source(job, tools)[0]
-    return run_source(job, tools, "cli", "forgotten by hand")
+        return plan_source(job, deps)[0]
+    return run_source(job, deps, "cli", "forgotten by hand")
 
 
 # Housekeeping, with its progress shown.
 
 
-def run_housekeeping(shop: Workshop, output: Output, *, dry_run: bool, quiet: bool) -> Housekeeping:
+def run_housekeeping(
+    container: Container, output: Output, *, dry_run: bool, quiet: bool
+) -> Housekeeping:
     """Remove what nobody needs any more; with ``dry_run``, tell what that would be.
 
     Raises ``ConfigurationError`` when the sources cannot be read: then none of them is known to be wanted.
     """
     with Bar(output.console, "housekeeping", quiet=quiet) as bar:
-        return shop.keep_house(dry_run=dry_run, progress=bar)
+        return container.collect_garbage(dry_run=dry_run, progress=bar)

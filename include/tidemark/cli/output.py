@@ -85,7 +85,7 @@ class Output:
     """One of several results: with JSON, each is one line."""
 
     def error(self, error: Exception) -> None:
-        """One clear line on stderr; the cure is part of the error's text."""
+        """One clear line on stderr; the hint is part of the error's text."""
         text = " ".join(safe(_words(error)).split())
         self.console.print(Text("Error: ", style="bold red") + Text(text), soft_wrap=True)
 

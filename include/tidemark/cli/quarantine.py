@@ -10,14 +10,14 @@ from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.records import DocumentRecord
 from tidemark.domain.summary import RunSummary
 from tidemark.pipeline import can_retry, new_run_id, retry
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 
-def read_quarantine(shop: Workshop, source: str | None) -> list[dict[str, Any]]:
+def read_quarantine(container: Container, source: str | None) -> list[dict[str, Any]]:
     """All documents in quarantine (of a source), in their JSON form."""
     if source is not None:
-        shop.declared(source)
-    return [_row(record) for record in shop.ledger.quarantined(source)]
+        container.declared(source)
+    return [_row(record) for record in container.ledger.quarantined(source)]
 
 
 def _row(record: DocumentRecord) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def _row(record: DocumentRecord) -> dict[str, Any]:
         "uri": record.uri,
         "stage": failure.stage,
         "message": failure.message,
-        "cure": failure.cure,
+        "cure": failure.hint,
         "first_at": failure.first_at.isoformat(),
         "last_at": failure.last_at.isoformat(),
         "attempts": failure.attempts,
@@ -39,17 +39,17 @@ def _row(record: DocumentRecord) -> dict[str, Any]:
 
 
 def retry_quarantined(
-    shop: Workshop, source: str | None, uris: Sequence[str], output: Output
+    container: Container, source: str | None, uris: Sequence[str], output: Output
 ) -> Iterator[tuple[RunSummary, list[dict[str, Any]]]]:
     """Retry source by source: the run's summary, and what is left in quarantine of what was tried.
 
     Raises ``ConfigurationError`` for an address that no document in quarantine has.
     """
     if source is not None:
-        shop.declared(source)
+        container.declared(source)
     meant = {uri: set(spellings(uri)) for uri in uris}
     wanted = set().union(*meant.values())
-    chosen = [r for r in shop.ledger.quarantined(source) if not uris or r.uri in wanted]
+    chosen = [r for r in container.ledger.quarantined(source) if not uris or r.uri in wanted]
     there = {record.uri for record in chosen}
     for uri in (uri for uri, spelled in meant.items() if not spelled & there):
         raise ConfigurationError(
@@ -59,17 +59,17 @@ def retry_quarantined(
         own = [record for record in chosen if record.source == name]
         for record in own:
             if not can_retry(record):
-                cure = record.failure.cure if record.failure else ""
+                hint = record.failure.hint if record.failure else ""
                 output.warn(
-                    f"{record.uri} has no stored bytes to try again. {cure} Then `tidemark index {name}`."
+                    f"{record.uri} has no stored bytes to try again. {hint} Then `tidemark index {name}`."
                 )
         ready = [record for record in own if can_retry(record)]
         if not ready:
             continue
-        declared = shop.declared(name)
+        declared = container.declared(name)
         with Bar(output.console, name, quiet=output.is_json) as bar:
-            tools = shop.tools(declared, bar)
-            job = shop.job(declared, new_run_id(name, tools))
-            summary = retry(replace(job, approved=True), tools, ready)
-        after = tools.ledger.documents_by_id([record.document_id for record in ready])
+            deps = container.deps(declared, bar)
+            job = container.job(declared, new_run_id(name, deps))
+            summary = retry(replace(job, approved=True), deps, ready)
+        after = deps.ledger.documents_by_id([record.document_id for record in ready])
         yield summary, [_row(r) for r in after.values() if r.failure is not None]

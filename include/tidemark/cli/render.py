@@ -183,8 +183,8 @@ def _audit_note(audit: Mapping[str, Any] | None) -> list[Text]:
     )
     told = f"Last audited as a whole on {_minute(audit['audited_at'])} UTC: "
     if audit["left"]:
-        cure = later or " Heal it: `tidemark audit --repair`."
-        return [Text(f"{told}{words(audit['left'])}.{cure}", style="yellow" if later else "red")]
+        hint = later or " Heal it: `tidemark audit --repair`."
+        return [Text(f"{told}{words(audit['left'])}.{hint}", style="yellow" if later else "red")]
     found = {k: n for k, n in audit["findings"].items() if n and k != "checked"}
     healed = f"{words(found)}, which was healed." if found else "nothing to report."
     return [Text(f"{told}{healed}{later}", style="dim")]

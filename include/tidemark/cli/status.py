@@ -6,59 +6,61 @@ from typing import Any
 
 from tidemark.domain.errors import TidemarkError
 from tidemark.domain.records import RunRecord, RunStatus
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 
-def read_status(shop: Workshop, source: str | None) -> dict[str, Any]:
+def read_status(container: Container, source: str | None) -> dict[str, Any]:
     """Counts and the last run of each source that is declared or known to the ledger."""
-    ledger, index = shop.ledger, shop.index
+    ledger, index = container.ledger, container.index
     if source is not None:
-        shop.declared(source)
-    names = [source] if source else sorted({*shop.declarations.sources, *ledger.sources()})
+        container.declared(source)
+    names = [source] if source else sorted({*container.declarations.sources, *ledger.sources()})
     live = index.live()
-    waiting = _waiting(shop, live)
-    held = _points(shop, live)
-    sources = [_source(shop, name, live if held["points"] is not None else None) for name in names]
+    waiting = _waiting(container, live)
+    held = _points(container, live)
+    sources = [
+        _source(container, name, live if held["points"] is not None else None) for name in names
+    ]
     return {
         "index": {
-            "name": shop.settings.index_name,
+            "name": container.settings.index_name,
             "live_generation": live,
             **held,
             "generations": [
                 {"number": g.number, "status": g.status.value, "dimension": g.dimension}
-                for g in ledger.generations(shop.settings.index_name)
+                for g in ledger.generations(container.settings.index_name)
             ],
             "waiting_for": [found["source"] for found in waiting["sources"]] if waiting else [],
             "waiting": waiting,
-            "last_audit": _last_audit(shop),
+            "last_audit": _last_audit(container),
         },
         "sources": sources,
-        "errors": {name: str(error) for name, error in shop.declarations.broken.items()},
+        "errors": {name: str(error) for name, error in container.declarations.broken.items()},
     }
 
 
-def _points(shop: Workshop, live: int | None) -> dict[str, Any]:
+def _points(container: Container, live: int | None) -> dict[str, Any]:
     """How many points are live, or why that cannot be told: the rest can be, from the ledger."""
     if live is None:
-        documents, _ = shop.ledger.totals()
+        documents, _ = container.ledger.totals()
         lost = (
             f"The ledger has {documents} documents and nothing is live: run `tidemark index --all`."
         )
         return {"points": 0, "problem": lost if documents else ""}
     try:
-        return {"points": shop.index.count_points(live), "problem": ""}
+        return {"points": container.index.count_points(live), "problem": ""}
     except TidemarkError as error:
         return {"points": None, "problem": str(error)}
 
 
-def _last_audit(shop: Workshop) -> dict[str, Any] | None:
+def _last_audit(container: Container) -> dict[str, Any] | None:
     """The last audit of all sources, None when there was none."""
-    recent = shop.ledger.audits(limit=100)
+    recent = container.ledger.audits(limit=100)
     found = next((audit for audit in recent if audit.source is None), None)
     if found is None:
         return None
     since = [audit for audit in recent if audit.audited_at > found.audited_at]
-    runs = [run for run in shop.ledger.runs(limit=100) if run.started_at > found.audited_at]
+    runs = [run for run in container.ledger.runs(limit=100) if run.started_at > found.audited_at]
     left = found.left
     if left is None:
         left = {} if found.repaired else {k: n for k, n in found.findings.items() if k != "checked"}
@@ -72,37 +74,39 @@ def _last_audit(shop: Workshop) -> dict[str, Any] | None:
     }
 
 
-def _waiting(shop: Workshop, live: int | None) -> dict[str, Any] | None:
+def _waiting(container: Container, live: int | None) -> dict[str, Any] | None:
     """What keeps a generation from going live, or what the live one lacks; None when nothing does."""
-    records = shop.ledger.generations(shop.settings.index_name)
-    found = shop.waiting() if live is not None and records else None
+    records = container.ledger.generations(container.settings.index_name)
+    found = container.waiting() if live is not None and records else None
     return dict(found.as_dict()) if found else None
 
 
-def _source(shop: Workshop, name: str, live: int | None) -> dict[str, Any]:
-    documents, chunks = shop.ledger.totals(name)
-    runs = shop.ledger.runs(name, limit=50)
+def _source(container: Container, name: str, live: int | None) -> dict[str, Any]:
+    documents, chunks = container.ledger.totals(name)
+    runs = container.ledger.runs(name, limit=50)
     good = next((run for run in runs if run.status is RunStatus.SUCCESS), None)
     return {
         "source": name,
-        "declared": name in shop.declarations.sources,
+        "declared": name in container.declarations.sources,
         "documents": documents,
         "chunks": chunks,
-        "points": shop.index.count_points(live, {"source": name}) if live is not None else None,
-        "quarantined": shop.ledger.count_quarantined(name),
-        "suspects": shop.ledger.count_suspects(name),
+        "points": container.index.count_points(live, {"source": name})
+        if live is not None
+        else None,
+        "quarantined": container.ledger.count_quarantined(name),
+        "suspects": container.ledger.count_suspects(name),
         "last_success": good.started_at.isoformat() if good else None,
-        "last_run": _run(runs[0], dead=_is_dead(shop, runs[0])) if runs else None,
+        "last_run": _run(runs[0], dead=_is_dead(container, runs[0])) if runs else None,
     }
 
 
-def _is_dead(shop: Workshop, run: RunRecord) -> bool:
+def _is_dead(container: Container, run: RunRecord) -> bool:
     """Is it said to be running, with no process that does?
 
     Of a run of the command line its lock tells; one of Airflow has no process between two tasks.
     """
     running = run.status is RunStatus.RUNNING and not run.trigger.startswith("airflow")
-    return running and not shop.ledger.is_locked(run.source)
+    return running and not container.ledger.is_locked(run.source)
 
 
 def _run(run: RunRecord, *, dead: bool) -> dict[str, Any]:

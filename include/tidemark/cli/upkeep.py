@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tidemark.cli import render
-from tidemark.cli.common import Json, Source, text, told, workshop
+from tidemark.cli.common import Json, Source, open_container, text, told
 from tidemark.cli.output import Bar, Output
 
 upkeep = typer.Typer()
@@ -31,7 +31,7 @@ def audit(
     output = Output(as_json)
     with told(output):
         with Bar(output.console, "audit", quiet=as_json) as bar:
-            report = run_audit(workshop(), source, repair=repair, sample=sample, progress=bar)
+            report = run_audit(open_container(), source, repair=repair, sample=sample, progress=bar)
         output.result(report.as_dict(), lambda: render_audits.audit(report))
         if report.differs:
             raise typer.Exit(1)
@@ -59,8 +59,8 @@ def explain(
     output = Output(as_json)
     moment = None if as_of is None else moment_of(as_of)
     with told(output):
-        shop = workshop()
-        found = explain_uri(shop, uri)
+        container = open_container()
+        found = explain_uri(container, uri)
         if moment is None:
             output.result(
                 {"uri": uri, "explanations": [e.as_dict() for e in found]},
@@ -69,7 +69,7 @@ def explain(
         else:
             # An address that its document has left has no history of its own.
             known = [e for e in found if e.versions] or found
-            past = [recalled(shop, e, moment) for e in known]
+            past = [recalled(container, e, moment) for e in known]
             output.result(
                 {"uri": uri, "as_of": moment.isoformat(), "explanations": past},
                 lambda: render_documents.past(uri, moment, past),
@@ -80,13 +80,13 @@ def explain(
 
 @upkeep.command()
 def quarantine(source: Source = None, as_json: Json = False) -> None:
-    """List the documents that fail by their own fault, with the cure."""
+    """List the documents that fail by their own fault, with the hint."""
     from tidemark.cli import documents as render_documents
     from tidemark.cli.quarantine import read_quarantine
 
     output = Output(as_json)
     with told(output):
-        found = read_quarantine(workshop(), source)
+        found = read_quarantine(open_container(), source)
         output.result(
             {"source": source, "documents": found}, lambda: render_documents.quarantine(found)
         )
@@ -108,7 +108,7 @@ def retry(
     failed = False
     with told(output):
         tried = 0
-        for summary, left in retry_quarantined(workshop(), source, uris or [], output):
+        for summary, left in retry_quarantined(open_container(), source, uris or [], output):
             tried += 1
             failed |= bool(left) or summary.status != "success"
             output.result(
@@ -154,23 +154,23 @@ def takedown(
         raise typer.BadParameter("--undo takes an address and no --dry-run")
     with told(output):
         if uri is None:
-            listed = list_takedowns(workshop())
+            listed = list_takedowns(open_container())
             output.result({"takedowns": listed}, lambda: render_takedowns.listed(listed))
             return
         if dry_run:
-            would = preview_takedown(workshop(), uri, source)
+            would = preview_takedown(open_container(), uri, source)
             output.result(
                 {"uri": uri, "documents": would}, lambda: render_takedowns.previewed(uri, would)
             )
             found = bool(would)
         elif undo:
-            lifted = undo_takedown(workshop(), uri, source)
+            lifted = undo_takedown(open_container(), uri, source)
             output.result(
                 {"uri": uri, "lifted": lifted}, lambda: render_takedowns.lifted(uri, lifted)
             )
             found = bool(lifted)
         else:
-            done = run_takedown(workshop(), uri, source)
+            done = run_takedown(open_container(), uri, source)
             output.result(
                 {"uri": uri, "documents": [one.as_dict() for one in done]},
                 lambda: render_takedowns.takedowns(uri, done),
@@ -196,7 +196,7 @@ def forget(
     output = Output(as_json)
     with told(output):
         with Bar(output.console, source, quiet=as_json) as bar:
-            summary = forget_source(workshop(), source, bar, dry_run=dry_run)
+            summary = forget_source(open_container(), source, bar, dry_run=dry_run)
         output.result(summary.as_dict(), lambda: render.summary(summary))
         if summary.status != "success":
             raise typer.Exit(1)
@@ -215,7 +215,7 @@ def housekeeping(
 
     output = Output(as_json)
     with told(output):
-        done = run_housekeeping(workshop(), output, dry_run=dry_run, quiet=as_json)
+        done = run_housekeeping(open_container(), output, dry_run=dry_run, quiet=as_json)
         output.result(done.as_dict(), lambda: render_takedowns.housekeeping(done))
 
 
@@ -226,7 +226,7 @@ def migrate(as_json: Json = False) -> None:
 
     output = Output(as_json)
     with told(output):
-        url = workshop().ledger_url
+        url = open_container().ledger_url
         upgrade(url)
         revision = current(url)
         output.result({"revision": revision}, lambda: f"The ledger is at revision {revision}.")

@@ -1,6 +1,6 @@
 """The declared sources: `include/sources.yaml`, validated key by key.
 
-Each error names the file, the line, the key and the cure. One wrong source does not hide the others.
+Each error names the file, the line, the key and the hint. One wrong source does not hide the others.
 """
 
 import difflib
@@ -525,4 +525,4 @@ def _needs(model: type[BaseModel]) -> str:
 
 
 _NEEDS = "; ".join(f"kind: {kind} with {_needs(model)}" for kind, model in KINDS.items())
-"""What each kind cannot do without, as a cure says it."""
+"""What each kind cannot do without, as a hint says it."""

@@ -1,8 +1,8 @@
-"""What stands on most pages of a site is its furniture, wherever on the page it stands.
+"""What stands on most pages of a site is its boilerplate, wherever on the page it stands.
 
 A page says its blocks as numbers (``Inspection.blocks``): one for each part of it, from a paragraph to a box
 of several, that is long enough to be recognised. What many pages of a reference have in common without being
-furniture is short: headings ("See also"), labels ("Parameters:") and stock lines ("This widget sends no
+boilerplate is short: headings ("See also"), labels ("Parameters:") and stock lines ("This widget sends no
 messages."). So a short part must be on nearly all pages, and a label goes only with a larger part around it.
 """
 
@@ -47,8 +47,8 @@ def block_of(text: str) -> int | None:
     return (number >> 3) << 1 | (columns < LONG)
 
 
-def learn(pages: Iterable[tuple[int, ...]]) -> frozenset[int]:
-    """The blocks of a site's furniture from those of its pages (a sample will do)."""
+def detect_boilerplate(pages: Iterable[tuple[int, ...]]) -> frozenset[int]:
+    """The blocks of a site's boilerplate from those of its pages (a sample will do)."""
     counts: Counter[int] = Counter()
     looked_at = 0
     for blocks in islice(pages, MOST_PAGES):

@@ -63,7 +63,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from tidemark.domain.chunks import Fingerprints
-from tidemark.domain.documents import Observation, Outcome, Suspicion
+from tidemark.domain.documents import Anomaly, Observation, Outcome
 from tidemark.domain.hashing import digest_text
 from tidemark.domain.records import DocumentRecord, DocumentStatus, Tombstone
 
@@ -97,8 +97,8 @@ class Reason(StrEnum):
     FORCED = "forced"
     RESTORED = "restored"
     UNCHANGED = "unchanged"
-    FURNITURE = "furniture"
-    """The bytes changed, the content under the furniture did not."""
+    BOILERPLATE = "furniture"
+    """The bytes changed, the content under the boilerplate did not."""
     GONE = "gone"
     EXCLUDED = "excluded"
     MISSING = "missing"
@@ -128,7 +128,7 @@ class Reason(StrEnum):
     REPEATED_TEXT = "repeated_text"
 
 
-SUSPECTED = frozenset(Reason(suspicion.value) for suspicion in Suspicion)
+ANOMALIES = frozenset(Reason(anomaly.value) for anomaly in Anomaly)
 """Reasons for which a version is not believed."""
 ELSEWHERE = frozenset({Reason.MOVED, Reason.ALIAS, Reason.DUPLICATE})
 """Reasons for which an address has no document of its own."""
@@ -159,7 +159,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ListingContext:
     """What the rest of a listing says of one of its items.
 
     duplicate_of: the URI of the document that has the same text.
@@ -207,14 +207,15 @@ SHRUNK_FROM = 400
 """Characters. Of a shorter page a small edit is a large share."""
 
 __all__ = [
+    "ANOMALIES",
     "ELSEWHERE",
-    "SUSPECTED",
     "WORK",
     "Action",
     "Decision",
+    "ListingContext",
     "Reason",
-    "Surroundings",
     "Target",
+    "anomaly_of",
     "decide",
     "decide_absent",
     "failed_the_same_way",
@@ -222,7 +223,6 @@ __all__ = [
     "is_stuck",
     "oversize_mark",
     "restore_snapshot",
-    "suspicion_of",
 ]
 
 
@@ -234,7 +234,7 @@ def decide(
     target: Target,
     *,
     in_flight: bool = False,
-    around: Surroundings = Surroundings(),
+    around: ListingContext = ListingContext(),
 ) -> Decision:
     """Decide what an observed item needs (see the table above)."""
     decision = Decision(
@@ -258,7 +258,7 @@ def decide(
             return replace(decision, action=Action.SKIP, reason=Reason.UNREACHABLE)
         kept = replace(decision, reason=Reason.UNREACHABLE)
         return restore_snapshot(record, target, in_flight=in_flight) or kept
-    doubt = suspicion_of(observed, record, target, around)
+    doubt = anomaly_of(observed, record, target, around)
     if doubt is not None:
         doubted = replace(decision, reason=doubt[0], detail=doubt[1])
         if record is None:
@@ -290,7 +290,7 @@ def _new(
     decision: Decision,
     observed: Observation,
     tombstone: Tombstone | None,
-    around: Surroundings,
+    around: ListingContext,
 ) -> Decision:
     """A document without a row: a duplicate, new, back again, or known from another address."""
     if around.duplicate_of:
@@ -363,8 +363,8 @@ def oversize_mark(detail: str) -> str:
     return digest_text(f"too large: {detail}")
 
 
-def suspicion_of(
-    observed: Observation, record: DocumentRecord | None, target: Target, around: Surroundings
+def anomaly_of(
+    observed: Observation, record: DocumentRecord | None, target: Target, around: ListingContext
 ) -> tuple[Reason, str] | None:
     """Why the fetched version is not to be believed, with the evidence; None when it is.
 
@@ -390,7 +390,7 @@ def _is_live(record: DocumentRecord, observed: Observation) -> bool:
 
 
 def _told(observed: Observation) -> tuple[Reason, str] | None:
-    return (Reason(observed.suspicion.value), observed.detail) if observed.suspicion else None
+    return (Reason(observed.anomaly.value), observed.detail) if observed.anomaly else None
 
 
 def is_shrunk(observed: Observation, record: DocumentRecord) -> bool:
@@ -412,7 +412,7 @@ def _shrinkage(
     suspect = record.suspect
     if (
         suspect is not None
-        and suspect.reason == Suspicion.SHRUNK.value
+        and suspect.reason == Anomaly.SHRUNK.value
         and suspect.text_hash == observed.text_hash
         and suspect.runs >= target.gone_after
     ):

@@ -9,7 +9,7 @@ from tidemark.domain.hashing import Canonical, digest_of
 # What a first, cheap look at a fetched page tells: how much it says, and whether to believe it.
 
 
-class Suspicion(StrEnum):
+class Anomaly(StrEnum):
     """Why a page that was answered with success is probably not what its address stands for."""
 
     SOFT_404 = "soft_404"
@@ -30,17 +30,17 @@ class Suspicion(StrEnum):
 class Inspection:
     """A page, looked at without partitioning it.
 
-    text_hash: of its main text, white space folded; equal for pages that differ in furniture alone.
+    text_hash: of its main text, white space folded; equal for pages that differ in boilerplate alone.
     text_length: of that text, in characters.
     blocks: 64-bit digests of the blocks left after cleaning by structure, in order, each once; what is on
-        most pages of a site is furniture (``domain.site_furniture``).
-    suspicion, detail: why the page is not to be believed, and on which evidence.
+        most pages of a site is boilerplate (``domain.site_furniture``).
+    anomaly, detail: why the page is not to be believed, and on which evidence.
     """
 
     text_hash: str
     text_length: int
     blocks: tuple[int, ...] = ()
-    suspicion: Suspicion | None = None
+    anomaly: Anomaly | None = None
     detail: str = ""
 
 
@@ -155,7 +155,7 @@ class Observation:
     target: the document's canonical URI when MOVED or ALIAS; when EXCLUDED as a copy of one that was taken
         down, the address of that.
     modified_at, link: as in RawDocument.
-    text_hash, text_length, suspicion: of the Inspection, for pages that were inspected.
+    text_hash, text_length, anomaly: of the Inspection, for pages that were inspected.
     """
 
     uri: str
@@ -172,7 +172,7 @@ class Observation:
     link: str = ""
     text_hash: str | None = None
     text_length: int | None = None
-    suspicion: Suspicion | None = None
+    anomaly: Anomaly | None = None
 
 
 CELL = "\t"
@@ -278,7 +278,7 @@ class PartitionedDocument:
 
     @property
     def content_hash(self) -> str:
-        """Hash of the normalised elements: equal when only furniture, markup or white space changed."""
+        """Hash of the normalised elements: equal when only boilerplate, markup or white space changed."""
         return digest_of(
             [_folded(self.title), self.language, [e.canonical() for e in self.elements]]
         )

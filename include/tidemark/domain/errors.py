@@ -5,15 +5,15 @@ Adapters translate their vendor's exceptions into these at the edge; nothing ins
 
 
 class TidemarkError(Exception):
-    """A failure with a cure: ``message`` says what happened to what, ``cure`` what to do next."""
+    """A failure with a hint: ``message`` says what happened to what, ``hint`` what to do next."""
 
-    def __init__(self, message: str, cure: str = "") -> None:
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.cure = cure
+        self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message} {self.cure}".strip()
+        return f"{self.message} {self.hint}".strip()
 
 
 class TransientError(TidemarkError):
@@ -34,8 +34,8 @@ class DocumentError(PermanentError):
     ``stage`` is the stage that failed ("size", "fetch", "partition", "chunk", "embed", "index").
     """
 
-    def __init__(self, stage: str, message: str, cure: str = "") -> None:
-        super().__init__(message, cure)
+    def __init__(self, stage: str, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
         self.stage = stage
 
 
@@ -44,7 +44,7 @@ class RefusedError(PermanentError):
 
 
 class ConfigurationError(PermanentError):
-    """The declared configuration is wrong; the message names the key and the cure."""
+    """The declared configuration is wrong; the message names the key and the hint."""
 
 
 class SourceBusyError(TidemarkError):

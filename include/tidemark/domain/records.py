@@ -29,7 +29,7 @@ class Failure:
 
     stage: str
     message: str
-    cure: str
+    hint: str
     raw_hash: str
     fingerprint: str
     first_at: datetime
@@ -41,7 +41,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class HeldVersion:
     """A newer version that was not believed; what was live before still is.
 
     reason: a ``Suspicion``'s value.
@@ -103,7 +103,7 @@ class DocumentRecord:
     text_length: int | None = None
     modified_at: datetime | None = None
     link: str = ""
-    suspect: Suspect | None = None
+    suspect: HeldVersion | None = None
     checksum: str | None = None
 
 
@@ -170,7 +170,7 @@ class Touch:
     validators: Validators
     fetch_fingerprint: str
     fetched_raw_hash: str
-    suspect: Suspect | None = None
+    suspect: HeldVersion | None = None
 
 
 class AliasKind(StrEnum):
@@ -211,14 +211,14 @@ class SourceState:
     """What is remembered of a source as a whole.
 
     state: ``CrawlEnd.state`` of the last crawl that was applied whole.
-    furniture: digests of the blocks that are on most of its pages.
+    boilerplate: digests of the blocks that are on most of its pages.
     furniture_pages: how many pages that was learnt from.
     """
 
     source: str
     state: str = ""
-    furniture: tuple[int, ...] = ()
-    furniture_pages: int = 0
+    boilerplate: tuple[int, ...] = ()
+    boilerplate_pages: int = 0
 
 
 TAKEN_DOWN = "taken_down"

@@ -47,7 +47,7 @@ class RunSummary:
     quarantined: documents in quarantine when the run ended, ``too_many`` what is said of them when they are
         too many.
     held: it was planned and not applied, because a person must approve it first.
-    waiting: what a new generation waits for until it goes live, and the cure; "" when there is none.
+    waiting: what a new generation waits for until it goes live, and the hint; "" when there is none.
     """
 
     source: str

@@ -130,7 +130,7 @@ def report() -> None:
 
 
 def drift_message(found: "AuditReport") -> str:
-    """What differs, in which sources, and what cures it."""
+    """What differs, in which sources, and what hints it."""
     parts = [found.sentence()]
     named = sorted(name for name in found.sources if name)
     if named:
@@ -159,17 +159,17 @@ def send_metrics(found: "AuditReport") -> None:
 
 
 def _audit(*, repair: bool) -> "AuditReport":
-    from tidemark.orchestration.context import LogProgress, workshop
+    from tidemark.orchestration.context import LogProgress, open_container
     from tidemark.stages.audit.whole import audit_index
 
     params = get_current_context()["params"]
     source = params.get("source") or None
     with _final_errors():
-        shop = workshop()
+        container = open_container()
         if source is not None:
-            shop.declared(source)
-        tools = shop.audit_tools(LogProgress(source or "audit"), PATIENCE)
-        found = audit_index(tools, source, repair=repair, sample=int(params.get("sample") or 0))
+            container.declared(source)
+        deps = container.audit_dependencies(LogProgress(source or "audit"), PATIENCE)
+        found = audit_index(deps, source, repair=repair, sample=int(params.get("sample") or 0))
     (log.info if found.clean else log.warning)("%s", found.sentence())
     for kind, examples in found.examples.items():
         log.warning("%s, for example: %s", kind.replace("_", " "), ", ".join(examples))
@@ -197,7 +197,7 @@ of documents by a sentence of each.
 | task | does | when it is red |
 |---|---|---|
 | audit | compares ledger and index, both ways; searches for the sample | a store is away, or the index \
-cannot be opened: its message names the cure; then clear the task |
+cannot be opened: its message names the hint; then clear the task |
 | repair | heals what was found, only with the param *repair* | the same; what it healed stays healed |
 | report | sets the metrics `tidemark.audit.*` and the note, sends an alert | something differs: run \
 `tidemark audit --repair`, or trigger this with *repair*; after a repair it names what is left, and why |

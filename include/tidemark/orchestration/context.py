@@ -15,8 +15,8 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from tidemark.config.settings import Settings
 from tidemark.domain.connections import Credentials
 from tidemark.domain.errors import ConfigurationError
-from tidemark.stages.job import Job, Tools
-from tidemark.wiring import Workshop
+from tidemark.stages.job import Dependencies, Job
+from tidemark.wiring import Container
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ def tidemark_run_id(source: str, airflow_run_id: str) -> str:
     return f"{source}__{safe}__{digest}"
 
 
-def workshop() -> Workshop:
+def open_container() -> Container:
     """The tools, with the stores' addresses from Airflow Connections where the environment names none.
 
     Connections: ``tidemark_ledger`` (Postgres) and ``tidemark_qdrant`` (http; its password is the API key).
@@ -87,7 +87,7 @@ def workshop() -> Workshop:
         port = f":{qdrant.port}" if qdrant.port else ""
         found["qdrant_url"] = f"{qdrant.schema or 'http'}://{qdrant.host}{port}"
         found["qdrant_api_key"] = qdrant.password
-    return Workshop(Settings(**found) if found else settings, AirflowConnections())
+    return Container(Settings(**found) if found else settings, AirflowConnections())
 
 
 class AirflowConnections:
@@ -120,10 +120,10 @@ def _connection(conn_id: str) -> Connection | None:
     return connection
 
 
-def job_and_tools(shop: Workshop, run: RunContext) -> tuple[Job, Tools]:
+def job_and_deps(container: Container, run: RunContext) -> tuple[Job, Dependencies]:
     """What the stages of this run are given; a backfill takes its documents from the ledger."""
-    declared = shop.declarations.source(run.source)
-    job = shop.job(
+    declared = container.declarations.source(run.source)
+    job = container.job(
         declared,
         run.run_id,
         force=run.force,
@@ -132,23 +132,23 @@ def job_and_tools(shop: Workshop, run: RunContext) -> tuple[Job, Tools]:
         accept=run.accept,
         dry_run=run.dry_run,
     )
-    tools = shop.tools(declared, LogProgress(run.source))
+    deps = container.deps(declared, LogProgress(run.source))
     if run.interval is not None:
         from tidemark.stages.plan.backfill import LedgerSource, fetched_within
 
         wanted = fetched_within(*run.interval)
-        source = LedgerSource(tools.ledger, run.source, wanted, tools.source.fingerprint)
-        tools = replace(tools, source=source)
-        job = replace(job, learn=False)
-    return job, tools
+        source = LedgerSource(deps.ledger, run.source, wanted, deps.source.fingerprint)
+        deps = replace(deps, source=source)
+        job = replace(job, detect_boilerplate=False)
+    return job, deps
 
 
-def job_and_site_tools(shop: Workshop, run: RunContext) -> tuple[Job, Tools]:
+def job_and_site_deps(container: Container, run: RunContext) -> tuple[Job, Dependencies]:
     """As ``job_and_tools``, for what comes after the crawl: it knows what that has learnt of the site."""
-    from tidemark.stages.crawl import knowing_site
+    from tidemark.stages.crawl import with_site_boilerplate
 
-    job, tools = job_and_tools(shop, run)
-    return job, knowing_site(job, tools)
+    job, deps = job_and_deps(container, run)
+    return job, with_site_boilerplate(job, deps)
 
 
 class LogProgress:

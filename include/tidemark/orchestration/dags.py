@@ -17,7 +17,7 @@ from tidemark.domain.hashing import digest_text
 
 
 def broken_source_dag(name: str, error: ConfigurationError) -> DAG:
-    """A DAG without a schedule whose only task fails with the error and its cure."""
+    """A DAG without a schedule whose only task fails with the error and its hint."""
     message = _storable(str(error))
     with DAG(
         dag_id=f"index__{_key(name)}",
@@ -33,7 +33,7 @@ def broken_source_dag(name: str, error: ConfigurationError) -> DAG:
         @task(task_id="declaration", retries=0)
         def declaration() -> None:
             """Say what is wrong with the declaration."""
-            raise ConfigurationError(_storable(error.message), _storable(error.cure))
+            raise ConfigurationError(_storable(error.message), _storable(error.hint))
 
         declaration()
     return dag

@@ -46,16 +46,18 @@ def housekeeping_arguments() -> dict[str, Any]:
     }
 
 
-@task
-def keep_house() -> dict[str, Any]:
+@task(task_id="keep_house")
+def collect_garbage() -> dict[str, Any]:
     """Remove what nobody refers to, and what is past its time; never anything that a run may need."""
-    from tidemark.orchestration.context import LogProgress, workshop
+    from tidemark.orchestration.context import LogProgress, open_container
     from tidemark.orchestration.notes import note_run
 
     context = get_current_context()
     dry_run = bool(context["params"].get("dry_run"))
     try:
-        done = workshop().keep_house(dry_run=dry_run, progress=LogProgress("housekeeping"))
+        done = open_container().collect_garbage(
+            dry_run=dry_run, progress=LogProgress("housekeeping")
+        )
     except PermanentError as error:
         # It will not pass by itself, so a retry is of no use.
         raise AirflowFailException(str(error)) from error

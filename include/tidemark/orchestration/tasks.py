@@ -20,7 +20,7 @@ from tidemark.domain.errors import PermanentError
 from tidemark.domain.guards import Breach, Sort
 from tidemark.domain.records import RunStatus
 from tidemark.domain.summary import ChunkCounts, RunSummary
-from tidemark.orchestration.context import RunContext, current_run, job_and_tools, workshop
+from tidemark.orchestration.context import RunContext, current_run, job_and_deps, open_container
 from tidemark.orchestration.dags import source_asset
 from tidemark.orchestration.notes import note_run
 from tidemark.stages.crawl import CrawlSummary, remember_state
@@ -52,15 +52,15 @@ def _final_errors() -> Iterator[None]:
 @task
 def crawl(source: str) -> dict[str, Any]:
     """List the source and fetch what changed; a backfill lists the ledger's documents instead."""
-    from tidemark.orchestration.context import current_run, job_and_tools, workshop
+    from tidemark.orchestration.context import current_run, job_and_deps, open_container
     from tidemark.stages import crawl as stage
     from tidemark.stages.report import begin
 
     with _final_errors():
         run = current_run(source)
-        job, tools = job_and_tools(workshop(), run)
-        begin(job, tools, run.trigger, run.note)
-        summary = stage.crawl(job, tools)
+        job, deps = job_and_deps(open_container(), run)
+        begin(job, deps, run.trigger, run.note)
+        summary = stage.crawl(job, deps)
     log.info("Crawled %s: %s, %.1f s", source, summary.outcomes, summary.seconds)
     if summary.problem:
         log.warning("The listing is incomplete, so nothing will be deleted: %s", summary.problem)
@@ -70,7 +70,7 @@ def crawl(source: str) -> dict[str, Any]:
 @task
 def plan(source: str) -> list[str]:
     """Decide for each document what to do, and why; returns the keys of the batches of work."""
-    from tidemark.orchestration.context import current_run, job_and_site_tools, workshop
+    from tidemark.orchestration.context import current_run, job_and_site_deps, open_container
     from tidemark.stages.audit.reconcile import advance, reconcile
     from tidemark.stages.generations import ensure_generation, planned_generation
     from tidemark.stages.job import embed_fingerprint, target
@@ -79,27 +79,27 @@ def plan(source: str) -> list[str]:
 
     with _final_errors():
         run = current_run(source)
-        job, tools = job_and_site_tools(workshop(), run)
+        job, deps = job_and_site_deps(open_container(), run)
         if run.dry_run:
             generation = planned_generation(
-                tools.ledger,
-                tools.index,
+                deps.ledger,
+                deps.index,
                 job.index_name,
-                embed_fingerprint(tools.embedder, tools.lexical),
+                embed_fingerprint(deps.embedder, deps.lexical),
             )
         else:
             generation = ensure_generation(
-                tools.ledger,
-                tools.index,
+                deps.ledger,
+                deps.index,
                 job.index_name,
-                tools.embedder,
-                tools.lexical,
-                tools.clock,
+                deps.embedder,
+                deps.lexical,
+                deps.clock,
             )
-        reconciled = 0 if run.dry_run else reconcile(job, tools, generation)
-        planned = make_plan(job, tools, target(job, tools, generation))
+        reconciled = 0 if run.dry_run else reconcile(job, deps, generation)
+        planned = make_plan(job, deps, target(job, deps, generation))
         if planned.writes and not run.dry_run:
-            advance(tools.ledger, tools.index, source, generation, job.run_id)
+            advance(deps.ledger, deps.index, source, generation, job.run_id)
     log.info(
         "Plan for %s: %s (reasons: %s)", source, totals(planned.actions), totals(planned.reasons)
     )
@@ -128,7 +128,7 @@ def _generation() -> int:
 @task(map_index_template="{{ batch_name }}")
 def process(source: str, batch: str) -> dict[str, Any]:
     """Partition, chunk, embed and upsert the documents of one batch."""
-    from tidemark.orchestration.context import current_run, job_and_site_tools, workshop
+    from tidemark.orchestration.context import current_run, job_and_site_deps, open_container
     from tidemark.orchestration.notes import note_task
     from tidemark.stages.job import target
     from tidemark.stages.process.process import process_batch
@@ -138,10 +138,12 @@ def process(source: str, batch: str) -> dict[str, Any]:
     context["batch_name"] = batch.rsplit("/", 1)[-1].removesuffix(".jsonl")  # type: ignore[typeddict-unknown-key]
     with _final_errors():
         run = current_run(source)
-        shop = workshop()
-        job, tools = job_and_site_tools(shop, run)
-        with tools.ledger.lock(source, run_id=run.run_id, wait_seconds=shop.settings.lock_timeout):
-            done = process_batch(job, tools, target(job, tools, _generation()), batch)
+        container = open_container()
+        job, deps = job_and_site_deps(container, run)
+        with deps.ledger.lock(
+            source, run_id=run.run_id, wait_seconds=container.settings.lock_timeout
+        ):
+            done = process_batch(job, deps, target(job, deps, _generation()), batch)
     sentence = batch_sentence(done)
     log.info("%s", sentence)
     ti = context["ti"]
@@ -155,7 +157,7 @@ def sweep(source: str) -> dict[str, Any]:
 
     Also when a batch failed: what that was about waits for the next run, the rest need not.
     """
-    from tidemark.orchestration.context import current_run, job_and_site_tools, workshop
+    from tidemark.orchestration.context import current_run, job_and_site_deps, open_container
     from tidemark.stages.sweep import sweep as stage
 
     with _final_errors():
@@ -167,10 +169,12 @@ def sweep(source: str) -> dict[str, Any]:
             raise AirflowSkipException(
                 f"There is no plan to carry out: {', '.join(sorted(before))} failed."
             )
-        shop = workshop()
-        job, tools = job_and_site_tools(shop, run)
-        with tools.ledger.lock(source, run_id=run.run_id, wait_seconds=shop.settings.lock_timeout):
-            swept = stage.sweep(job, tools, _generation())
+        container = open_container()
+        job, deps = job_and_site_deps(container, run)
+        with deps.ledger.lock(
+            source, run_id=run.run_id, wait_seconds=container.settings.lock_timeout
+        ):
+            swept = stage.sweep(job, deps, _generation())
     log.info("Swept %s: %s, %d points removed", source, swept.documents, swept.removed_chunks)
     return asdict(swept)
 
@@ -178,13 +182,13 @@ def sweep(source: str) -> dict[str, Any]:
 @task
 def audit(source: str) -> dict[str, Any]:
     """Compare the ledger with the index: what this run touched, and the source's counts."""
-    from tidemark.orchestration.context import current_run, job_and_site_tools, workshop
+    from tidemark.orchestration.context import current_run, job_and_site_deps, open_container
     from tidemark.stages.report import audit_run, totals
 
     with _final_errors():
         run = current_run(source)
-        job, tools = job_and_site_tools(workshop(), run)
-        findings = audit_run(job, tools, _generation())
+        job, deps = job_and_site_deps(open_container(), run)
+        findings = audit_run(job, deps, _generation())
     log.info("Audited %d points of %s", findings.checked, source)
     if not findings.clean:
         raise AirflowFailException(
@@ -288,7 +292,7 @@ MAPPED = re.compile(r"_\d+$")
 def report_run(source: str, context: Mapping[str, Any]) -> RunSummary:
     """Summarise the DAG run, write the summary to the ledger and to the run's note."""
     run = current_run(source)
-    job, tools = job_and_tools(workshop(), run)
+    job, deps = job_and_deps(open_container(), run)
     ti = context["ti"]
     crawled = _pull(ti, "crawl", None)
     planned = _pull(ti, "plan", "summary")
@@ -305,25 +309,25 @@ def report_run(source: str, context: Mapping[str, Any]) -> RunSummary:
             swept = _pull(ti, "sweep", None)
             summary = summarise(
                 job,
-                tools.ledger,
+                deps.ledger,
                 crawl,
                 plan,
                 _batches(ti),
                 SweepSummary(**swept) if swept else SweepSummary(),
                 None,
             )
-            summary = with_quarantine(job, tools.ledger, summary)
-            summary = with_takedowns(job, tools.artifacts, summary)
-            summary = with_waiting(job, tools, summary)
+            summary = with_quarantine(job, deps.ledger, summary)
+            summary = with_takedowns(job, deps.artifacts, summary)
+            summary = with_waiting(job, deps, summary)
     if not failed and not run.dry_run and run.interval is None and crawled is not None:
-        remember_state(job, tools, crawled["state"])
+        remember_state(job, deps, crawled["state"])
     if failed and not summary.held:
         summary = replace(
             summary,
             status=RunStatus.FAILED.value,
             problem=f"{', '.join(sorted(failed))} failed; see its log. {summary.problem}".strip(),
         )
-    finish(job, tools, summary)
+    finish(job, deps, summary)
     text = summary.sentence() if not run.note else f"{run.note}\n\n{summary.sentence()}"
     note_run(run.dag_id, run.airflow_run_id, text)
     return summary

@@ -57,15 +57,15 @@ class Source(Protocol):
 
 
 class Partitioner(Protocol):
-    """Bytes to elements, without the furniture around the content."""
+    """Bytes to elements, without the boilerplate around the content."""
 
     @property
     def fingerprint(self) -> str: ...
 
     def partition(self, raw: RawDocument) -> PartitionedDocument:
-        """Clean and partition. Raises ``DocumentError`` naming the cure when the bytes are at fault."""
+        """Clean and partition. Raises ``DocumentError`` naming the hint when the bytes are at fault."""
 
-    def knowing(self, furniture: frozenset[int]) -> "Partitioner":
+    def with_boilerplate(self, boilerplate: frozenset[int]) -> "Partitioner":
         """One that also drops these blocks of a site (``Inspection.blocks``), and says so in its fingerprint.
 
         Without any it is this one, with this fingerprint.
@@ -76,11 +76,11 @@ class PageInspector(Protocol):
     """A first look at fetched bytes, an order of magnitude cheaper than partitioning them."""
 
     def inspect(
-        self, raw: RawDocument, furniture: frozenset[int] = frozenset()
+        self, raw: RawDocument, boilerplate: frozenset[int] = frozenset()
     ) -> Inspection | None:
         """Look at a page or a text; None for what is neither. Never raises for what it contains.
 
-        ``furniture``: blocks of the site that are no part of its text.
+        ``boilerplate``: blocks of the site that are no part of its text.
         """
 
 

@@ -13,7 +13,7 @@ class VectorIndex(Protocol):
 
     ``generation`` names a pair of collections. Where one of them was lost, or dropped before the process
     ended, reading it finds nothing and deleting from it has nothing to do; searching it and writing to it
-    raise ``PermanentError``, which names the cure. Filters are equality on payload keys (``source``,
+    raise ``PermanentError``, which names the hint. Filters are equality on payload keys (``source``,
     ``document_id``, ``section_id``, ...); a list value means any of.
     """
 

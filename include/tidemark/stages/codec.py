@@ -9,13 +9,13 @@ from uuid import UUID
 
 from tidemark.domain.decide import Action, Decision, Reason
 from tidemark.domain.documents import (
+    Anomaly,
     CrawlEnd,
     Element,
     ElementKind,
     Observation,
     Outcome,
     PartitionedDocument,
-    Suspicion,
     Validators,
 )
 
@@ -114,7 +114,7 @@ def _observation(observed: Observation) -> dict[str, Any]:
 
 
 def _to_observation(data: dict[str, Any]) -> Observation:
-    suspicion = data.get("suspicion")
+    anomaly = data.get("anomaly") or data.get("suspicion")  # as it was called in older files
     return Observation(
         uri=data["uri"],
         outcome=Outcome(data["outcome"]),
@@ -130,7 +130,7 @@ def _to_observation(data: dict[str, Any]) -> Observation:
         link=data.get("link", ""),
         text_hash=data.get("text_hash"),
         text_length=data.get("text_length"),
-        suspicion=Suspicion(suspicion) if suspicion else None,
+        anomaly=Anomaly(anomaly) if anomaly else None,
     )
 
 

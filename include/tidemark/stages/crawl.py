@@ -9,7 +9,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
-from tidemark.domain.boilerplate import learn
+from tidemark.domain.boilerplate import detect_boilerplate
 from tidemark.domain.documents import (
     CrawlEnd,
     CrawlItem,
@@ -23,19 +23,19 @@ from tidemark.domain.errors import TransientError
 from tidemark.domain.hashing import digest, digest_text
 from tidemark.ports import ArtifactStore
 from tidemark.stages.codec import decode_listing_line, encode_end, encode_observation
-from tidemark.stages.job import Job, Tools, furniture_key, listing_key, raw_key
+from tidemark.stages.job import Dependencies, Job, boilerplate_key, listing_key, raw_key
 from tidemark.stages.takedown.block_list import KeptOut
-from tidemark.stages.temp_database import Scratch
+from tidemark.stages.temp_database import TempDatabase
 
 # What a source's pages have in common: learnt by a crawl, dropped by every partitioning after it.
 
 SAMPLE = 300
-"""Pages that the furniture is learnt from: enough to tell half of a site, whatever its size."""
+"""Pages that the boilerplate is learnt from: enough to tell half of a site, whatever its size."""
 RELEARN_SHARE = 0.5
 """When so much of a site was fetched anew it may have another design."""
 
 
-class FurnitureSample:
+class BoilerplateSample:
     """The blocks of a bounded number of pages, the same ones whatever order they come in."""
 
     def __init__(self) -> None:
@@ -53,54 +53,56 @@ class FurnitureSample:
         else:
             heappushpop(self._kept, entry)
 
-    def learnt(self) -> frozenset[int]:
-        return learn(blocks for _, blocks in self._kept)
+    def detected(self) -> frozenset[int]:
+        return detect_boilerplate(blocks for _, blocks in self._kept)
 
 
-def remember_furniture(job: Job, tools: Tools, sample: FurnitureSample, indexed: int) -> None:
-    """Learn the site's furniture when enough of it was fetched, and keep it for this run.
+def remember_boilerplate(
+    job: Job, deps: Dependencies, sample: BoilerplateSample, indexed: int
+) -> None:
+    """Learn the site's boilerplate when enough of it was fetched, and keep it for this run.
 
     ``indexed``: documents that the source had before. In the ledger only when the run is to be applied.
     """
-    partial = job.limit is not None or not job.learn
+    partial = job.limit is not None or not job.detect_boilerplate
     if partial or not sample.pages or sample.pages < RELEARN_SHARE * indexed:
         return
-    blocks = tuple(sorted(sample.learnt()))
-    state = tools.ledger.source_state(job.source)
-    learnt = {"now": blocks, "before": state.furniture}
-    tools.artifacts.write(furniture_key(job.run_id), json.dumps(learnt).encode())
+    blocks = tuple(sorted(sample.detected()))
+    state = deps.ledger.source_state(job.source)
+    detected = {"now": blocks, "before": state.boilerplate}
+    deps.artifacts.write(boilerplate_key(job.run_id), json.dumps(detected).encode())
     if not job.dry_run:
-        tools.ledger.save_source_state(
-            replace(state, furniture=blocks, furniture_pages=sample.pages)
+        deps.ledger.save_source_state(
+            replace(state, boilerplate=blocks, boilerplate_pages=sample.pages)
         )
 
 
-def knowing_site(job: Job, tools: Tools) -> Tools:
+def with_site_boilerplate(job: Job, deps: Dependencies) -> Dependencies:
     """The tools of a run once its crawl is done: the partitioner knows what is on every page."""
-    now, _ = _furniture(job, tools)
-    return replace(tools, partitioner=tools.partitioner.knowing(now))
+    now, _ = _boilerplate(job, deps)
+    return replace(deps, partitioner=deps.partitioner.with_boilerplate(now))
 
 
-def furniture_then_and_now(job: Job, tools: Tools) -> frozenset[int]:
-    """What is furniture in the live versions of the site's pages, and in those that this run has fetched."""
-    now, before = _furniture(job, tools)
+def boilerplate_then_and_now(job: Job, deps: Dependencies) -> frozenset[int]:
+    """What is boilerplate in the live versions of the site's pages, and in those of this run."""
+    now, before = _boilerplate(job, deps)
     return now | before
 
 
-def _furniture(job: Job, tools: Tools) -> tuple[frozenset[int], frozenset[int]]:
+def _boilerplate(job: Job, deps: Dependencies) -> tuple[frozenset[int], frozenset[int]]:
     try:
-        learnt = json.loads(tools.artifacts.read(furniture_key(job.run_id)))
+        detected = json.loads(deps.artifacts.read(boilerplate_key(job.run_id)))
     except KeyError:
-        known = frozenset(tools.ledger.source_state(job.source).furniture)
+        known = frozenset(deps.ledger.source_state(job.source).boilerplate)
         return known, known
-    return frozenset(learnt["now"]), frozenset(learnt["before"])
+    return frozenset(detected["now"]), frozenset(detected["before"])
 
 
-def remember_state(job: Job, tools: Tools, state: str) -> None:
+def remember_state(job: Job, deps: Dependencies, state: str) -> None:
     """Keep what the next crawl is to be told, once this one is applied whole."""
     if state:
-        known = tools.ledger.source_state(job.source)
-        tools.ledger.save_source_state(replace(known, state=state))
+        known = deps.ledger.source_state(job.source)
+        deps.ledger.save_source_state(replace(known, state=state))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,31 +118,31 @@ class CrawlSummary:
     state: str = ""
 
 
-def crawl(job: Job, tools: Tools) -> CrawlSummary:
+def crawl(job: Job, deps: Dependencies) -> CrawlSummary:
     """Crawl the source and store the listing; a failed item is a line in it, never an omission.
 
     Raises ``TransientError`` when the source as a whole is away: there is nothing to plan with.
     """
     started = perf_counter()
-    tools.progress.stage("crawl", None)
+    deps.progress.stage("crawl", None)
     outcomes: Counter[str] = Counter()
     size = 0
     end = CrawlEnd(complete=False, authoritative=False, problem="The crawl ended without a result.")
-    sample = FurnitureSample()
+    sample = BoilerplateSample()
     with (
-        LedgerKnown(tools, job) as known,
-        tools.artifacts.writer(listing_key(job.run_id)) as listing,
+        LedgerKnown(deps, job) as known,
+        deps.artifacts.writer(listing_key(job.run_id)) as listing,
     ):
-        kept_out = KeptOut.of(tools.ledger, tools.artifacts, job.source, known.live)
-        for value in tools.source.crawl(known, job.limit):
+        kept_out = KeptOut.of(deps.ledger, deps.artifacts, job.source, known.live)
+        for value in deps.source.crawl(known, job.limit):
             if isinstance(value, CrawlEnd):
                 end = value
                 continue
-            observed = kept_out.by_address(value) or _store(value, tools, known, kept_out, sample)
+            observed = kept_out.by_address(value) or _store(value, deps, known, kept_out, sample)
             outcomes[observed.outcome.value] += 1
             size += observed.size or 0 if observed.outcome is Outcome.FETCHED else 0
             listing.line(encode_observation(observed))
-            tools.progress.advance(detail=observed.uri)
+            deps.progress.advance(detail=observed.uri)
         listing.line(encode_end(end))
         indexed = known.count
     if not outcomes and not end.complete and end.problem:
@@ -148,7 +150,7 @@ def crawl(job: Job, tools: Tools) -> CrawlSummary:
             f"The source {job.source!r} could not be crawled: {end.problem}",
             "Nothing was deleted; what is indexed stays as it is.",
         )
-    remember_furniture(job, tools, sample, indexed)
+    remember_boilerplate(job, deps, sample, indexed)
     return CrawlSummary(
         dict(outcomes),
         end.complete,
@@ -162,10 +164,10 @@ def crawl(job: Job, tools: Tools) -> CrawlSummary:
 
 def _store(
     found: CrawlItem,
-    tools: Tools,
+    deps: Dependencies,
     known: "LedgerKnown",
     kept_out: KeptOut,
-    sample: FurnitureSample,
+    sample: BoilerplateSample,
 ) -> Observation:
     raw = found.raw
     if raw is None:
@@ -177,11 +179,11 @@ def _store(
             target=found.target if found.outcome is not Outcome.EXCLUDED else "",
         )
     raw_hash = digest(raw.content)
-    seen = _inspected(raw, raw_hash, tools, known)
+    seen = _inspected(raw, raw_hash, deps, known)
     if excluded := kept_out.by_content(raw.uri, raw_hash, seen):
         return excluded
-    tools.artifacts.write(raw_key(raw_hash), raw.content)
-    if seen is not None and seen.suspicion is None:
+    deps.artifacts.write(raw_key(raw_hash), raw.content)
+    if seen is not None and seen.anomaly is None:
         sample.add(raw.uri, seen.blocks)
     return Observation(
         uri=raw.uri,
@@ -192,22 +194,22 @@ def _store(
         charset=raw.charset,
         fetched_at=raw.fetched_at,
         size=len(raw.content),
-        detail=seen.detail if seen and seen.suspicion else found.detail,
+        detail=seen.detail if seen and seen.anomaly else found.detail,
         modified_at=raw.modified_at,
         link=raw.link,
         text_hash=seen.text_hash if seen else None,
         text_length=seen.text_length if seen else None,
-        suspicion=seen.suspicion if seen else None,
+        anomaly=seen.anomaly if seen else None,
     )
 
 
 def _inspected(
-    raw: RawDocument, raw_hash: str, tools: Tools, known: "LedgerKnown"
+    raw: RawDocument, raw_hash: str, deps: Dependencies, known: "LedgerKnown"
 ) -> Inspection | None:
     """The look at a page, saved where the ledger has looked at these very bytes before."""
-    if tools.inspector is None:
+    if deps.inspector is None:
         return None
-    return known.inspected(raw.uri, raw_hash) or tools.inspector.inspect(raw)
+    return known.inspected(raw.uri, raw_hash) or deps.inspector.inspect(raw)
 
 
 def read_listing(artifacts: ArtifactStore, run_id: str) -> Iterator[Observation | CrawlEnd]:
@@ -242,19 +244,19 @@ class LedgerKnown:
     ask.
     """
 
-    def __init__(self, tools: Tools, job: Job) -> None:
-        self._tools = tools
+    def __init__(self, deps: Dependencies, job: Job) -> None:
+        self._deps = deps
         self._source = job.source
         self._fresh = job.force
-        self._scratch: Scratch | None = None
+        self._temp_db: TempDatabase | None = None
         self._lock = Lock()
 
     def __enter__(self) -> "LedgerKnown":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._scratch is not None:
-            self._scratch.close()
+        if self._temp_db is not None:
+            self._temp_db.close()
 
     @property
     def count(self) -> int:
@@ -290,7 +292,7 @@ class LedgerKnown:
         if row is None or row[0] is None:
             return None
         try:
-            return self._tools.artifacts.read(raw_key(row[0])), row[1]
+            return self._deps.artifacts.read(raw_key(row[0])), row[1]
         except KeyError:
             return None
 
@@ -300,7 +302,7 @@ class LedgerKnown:
         return LiveHashes(row[1], row[2]) if row and row[0] and row[1] is not None else None
 
     def state(self) -> str:
-        return "" if self._fresh else self._tools.ledger.source_state(self._source).state
+        return "" if self._fresh else self._deps.ledger.source_state(self._source).state
 
     def inspected(self, uri: str, raw_hash: str) -> Inspection | None:
         """What was measured of the live version, if that has these bytes."""
@@ -318,19 +320,19 @@ class LedgerKnown:
             row: tuple[Any, ...] | None = found.fetchone()
         return row
 
-    def _table(self) -> Scratch:
-        if self._scratch is None:
-            self._scratch = Scratch(_KNOWN)
-            database = self._scratch.database
+    def _table(self) -> TempDatabase:
+        if self._temp_db is None:
+            self._temp_db = TempDatabase(_KNOWN)
+            database = self._temp_db.database
             database.execute("BEGIN")
             database.executemany(_INSERT, self._documents())
             database.executemany(_INSERT, self._duplicates())
             database.execute("COMMIT")
-        return self._scratch
+        return self._temp_db
 
     def _documents(self) -> Iterator[_Row]:
-        fingerprint = self._tools.source.fingerprint
-        for record in self._tools.ledger.documents(self._source):
+        fingerprint = self._deps.source.fingerprint
+        for record in self._deps.ledger.documents(self._source):
             told = not self._fresh and record.fetch_fingerprint == fingerprint
             yield (
                 record.uri,
@@ -344,7 +346,7 @@ class LedgerKnown:
             )
 
     def _duplicates(self) -> Iterator[_Row]:
-        for alias in self._tools.ledger.aliases(self._source):
+        for alias in self._deps.ledger.aliases(self._source):
             if alias.raw_hash is not None:
                 validators = _encoded(Validators() if self._fresh else alias.validators)
                 yield (

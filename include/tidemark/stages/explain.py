@@ -83,7 +83,7 @@ class Explanation:
             live = "its last good version is still live" if record.raw_hash else "nothing is live"
             return (
                 f"It is quarantined since {record.failure.first_at:%Y-%m-%d %H:%M} UTC: "
-                f"{record.failure.message} {record.failure.cure} ({live})."
+                f"{record.failure.message} {record.failure.hint} ({live})."
             )
         indexed = f"{record.indexed_at:%Y-%m-%d %H:%M} UTC" if record.indexed_at else "never"
         missing = ""
@@ -215,7 +215,7 @@ def _document(record: DocumentRecord) -> dict[str, Canonical]:
         "error": {
             "stage": record.failure.stage,
             "message": record.failure.message,
-            "cure": record.failure.cure,
+            "cure": record.failure.hint,
             "attempts": record.failure.attempts,
             "first_at": record.failure.first_at.isoformat(),
             "last_at": record.failure.last_at.isoformat(),

@@ -15,7 +15,7 @@ from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import DocumentRecord, GenerationRecord, GenerationStatus, RunStatus
 from tidemark.ports import Clock, Embedder, Ledger, LexicalEncoder, VectorIndex
-from tidemark.stages.job import Job, Tools, embed_fingerprint, utc_now
+from tidemark.stages.job import Dependencies, Job, embed_fingerprint, utc_now
 
 
 def current_generation(
@@ -80,18 +80,18 @@ def ensure_generation(
     return number
 
 
-def switch_when_complete(job: Job, tools: Tools, generation: int) -> bool:
+def switch_when_complete(job: Job, deps: Dependencies, generation: int) -> bool:
     """Put the live name over the generation once all documents of all declared sources are in it.
 
     When it is live already, what else there is was given up, and goes once it is empty.
     """
-    ledger, index = tools.ledger, tools.index
+    ledger, index = deps.ledger, deps.index
     if index.live() == generation:
-        _drop_given_up(job, tools, generation)
+        _drop_given_up(job, deps, generation)
         return False
     others = [name for name in job.declared if name != job.source]
     if ledger.documents_outside(generation) or awaited(
-        ledger, job.index_name, generation, others, tools.clock()
+        ledger, job.index_name, generation, others, deps.clock()
     ):
         return False
     index.switch(generation)
@@ -149,8 +149,8 @@ def drop_generations(
             ledger.save_generation(replace(record, status=GenerationStatus.RETIRED))
 
 
-def _drop_given_up(job: Job, tools: Tools, live: int) -> None:
-    ledger, index = tools.ledger, tools.index
+def _drop_given_up(job: Job, deps: Dependencies, live: int) -> None:
+    ledger, index = deps.ledger, deps.index
     if not given_up(ledger, index, live, job.run_id):
         return
     with ledger.lock_documents([document_id("generations", job.index_name)]), index.session():
@@ -210,7 +210,7 @@ def _next(ledger: Ledger, index: VectorIndex, index_name: str) -> int:
 # What a new generation waits for until it goes live, and one that was given up until it is dropped.
 #
 # Searches are answered from the live generation meanwhile, so nothing fails and nobody would look: each run's
-# report and the status name what is waited for, and the cure.
+# report and the status name what is waited for, and the hint.
 
 NAMED = 8
 """Sources named in a sentence."""
@@ -241,7 +241,7 @@ class Stuck:
     source: str
     uri: str
     message: str
-    cure: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,23 +288,23 @@ class Waiting:
         names = ", ".join(found.words() for found in self.sources[:NAMED])
         if len(self.sources) > NAMED:
             names += f" and {len(self.sources) - NAMED} more"
-        cures = ["`tidemark index SOURCE`"]
+        hints = ["`tidemark index SOURCE`"]
         if any(found.standing == "undeclared" for found in self.sources):
-            cures.append(
+            hints.append(
                 "what is not declared: declare it again (or --path, --url), or `tidemark forget SOURCE`"
             )
         if any(found.standing == "disabled" for found in self.sources):
-            cures.append(
+            hints.append(
                 "what is disabled: the same command indexes it once, or remove its declaration and "
                 "`tidemark forget SOURCE`"
             )
-        return f"{head} once these are indexed: {names}. Index each: {'; '.join(cures)}."
+        return f"{head} once these are indexed: {names}. Index each: {'; '.join(hints)}."
 
     def _for_documents(self, head: str) -> str:
         if not self.stuck_count:
             return ""
         many = "a document" if self.stuck_count == 1 else f"{self.stuck_count} documents"
-        told = " ".join(f"{one.uri}: {one.message} {one.cure}" for one in self.stuck)
+        told = " ".join(f"{one.uri}: {one.message} {one.hint}" for one in self.stuck)
         waits = "It waits also for" if self.sources else f"{head} once it need not wait for"
         return f"{waits} {many} in quarantine that no run can bring along. {told}"
 
@@ -318,7 +318,7 @@ class Waiting:
                 for s in self.sources
             ],
             "stuck": [
-                {"source": s.source, "uri": s.uri, "message": s.message, "cure": s.cure}
+                {"source": s.source, "uri": s.uri, "message": s.message, "cure": s.hint}
                 for s in self.stuck
             ],
             "stuck_count": self.stuck_count,
@@ -407,5 +407,5 @@ def _stuck(ledger: Ledger, sources: Collection[str], goal: int) -> tuple[list[St
 
 def _told(record: DocumentRecord) -> Stuck:
     failure = record.failure
-    message, cure = (failure.message, failure.cure) if failure else ("", "")
-    return Stuck(record.source, record.uri, message.replace(record.uri, "it"), cure)
+    message, hint = (failure.message, failure.hint) if failure else ("", "")
+    return Stuck(record.source, record.uri, message.replace(record.uri, "it"), hint)

@@ -28,7 +28,7 @@ from tidemark.stages.job import Stores
 from tidemark.stages.process.prepare import elements_key
 from tidemark.stages.sweep.discard import name_of
 from tidemark.stages.takedown.requests import unfinished
-from tidemark.stages.temp_database import Scratched
+from tidemark.stages.temp_database import UsesTempDatabase
 
 # Litter: the artifacts that nothing refers to any more.
 
@@ -72,7 +72,7 @@ class Leaving:
         return stone.expired or stone.document_id in self.expired
 
 
-class References(Scratched):
+class References(UsesTempDatabase):
     """What the ledger refers to, on disk, so that memory does not grow with it."""
 
     def __init__(self, ledger: Ledger, leaving: Leaving) -> None:
@@ -84,7 +84,7 @@ class References(Scratched):
         )
 
     def __enter__(self) -> Self:
-        database = self._scratch.database
+        database = self._temp_db.database
         database.execute("BEGIN")
         found = self._referred() if self.leaving != Leaving() else self._ledger.raw_references()
         database.executemany("INSERT OR IGNORE INTO raw VALUES (?)", ((h,) for h in found))
@@ -114,7 +114,7 @@ class References(Scratched):
         }
 
     def _has(self, query: str, value: str) -> bool:
-        return self._scratch.database.execute(query, (value,)).fetchone() is not None
+        return self._temp_db.database.execute(query, (value,)).fetchone() is not None
 
     def _elements(self) -> Iterator[str]:
         for record in self._ledger.documents():
@@ -279,7 +279,7 @@ class Housekeeping:
         }
 
 
-def keep_house(
+def collect_garbage(
     stores: Stores,
     retention: Retention,
     index_name: str,
@@ -293,40 +293,40 @@ def keep_house(
 
     ``embed``: the present embedding fingerprint. ``declared``: the sources that will have runs again.
     """
-    broom = _Broom(stores, retention, stores.clock(), dry_run)
+    collector = _Collector(stores, retention, stores.clock(), dry_run)
     progress = progress or quiet()
     progress.stage("ledger", None)
-    killed = broom.end_killed_runs()
-    since = broom.protected_since(killed)
-    leaving = broom.shorten_the_ledger(declared)
+    killed = collector.end_killed_runs()
+    since = collector.protected_since(killed)
+    leaving = collector.shorten_the_ledger(declared)
     progress.stage("artifacts", None)
     with References(stores.ledger, leaving) as references:
         swept = sweep_artifacts(
             stores,
             references,
             since=since,
-            elements_before=min(since, broom.before(retention.elements)),
+            elements_before=min(since, collector.before(retention.elements)),
             dry_run=dry_run,
             progress=progress,
         )
-    count, size = stores.artifacts.discard_unfinished(broom.now - YOUNG, dry_run=dry_run)
-    generations = broom.drop_dead_generations(index_name, embed)
+    count, size = stores.artifacts.discard_unfinished(collector.now - YOUNG, dry_run=dry_run)
+    generations = collector.drop_dead_generations(index_name, embed)
     for order in unfinished(stores.artifacts):
-        broom.notes.append(
+        collector.notes.append(
             f"The takedown of {order.found.uri} was cut short; "
             f"run `tidemark takedown {order.found.uri}` again."
         )
     removed = {
         **swept,
         "unfinished_writes": Freed(count, size),
-        **{kind: Freed(number) for kind, number in broom.counts.items()},
+        **{kind: Freed(number) for kind, number in collector.counts.items()},
         "generations": Freed(generations),
     }
-    return Housekeeping(dry_run, removed, tuple(broom.notes))
+    return Housekeeping(dry_run, removed, tuple(collector.notes))
 
 
 @dataclass(slots=True)
-class _Broom:
+class _Collector:
     """The part that is done in the ledger and the index."""
 
     stores: Stores

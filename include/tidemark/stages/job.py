@@ -75,11 +75,11 @@ class Job:
     grace_days: int = 30
     judge: bool = True
     dry_run: bool = False
-    learn: bool = True
+    detect_boilerplate: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class Dependencies:
     """The ports a run works with. Constructing them loads nothing heavy.
 
     sentence_embedder: of the profiles that cut by meaning; it may remember what it embedded.
@@ -101,24 +101,24 @@ class Tools:
     progress: Progress = field(default_factory=quiet)
 
 
-def fingerprints(job: Job, tools: Tools) -> Fingerprints:
+def fingerprints(job: Job, deps: Dependencies) -> Fingerprints:
     """The fingerprints that a healthy document of this source has now."""
     return Fingerprints(
-        fetch=tools.source.fingerprint,
-        partition=tools.partitioner.fingerprint,
+        fetch=deps.source.fingerprint,
+        partition=deps.partitioner.fingerprint,
         chunk=fingerprint(
             "chunk",
             {
                 "chunks": chunk_fingerprint(
                     job.profile,
-                    tools.tokenizer.fingerprint,
-                    code=tools.code_parser.fingerprint if tools.code_parser else "",
+                    deps.tokenizer.fingerprint,
+                    code=deps.code_parser.fingerprint if deps.code_parser else "",
                 ),
                 "payload": PAYLOAD_VERSION,
                 "labels": list(job.labels),
             },
         ),
-        embed=embed_fingerprint(tools.embedder, tools.lexical),
+        embed=embed_fingerprint(deps.embedder, deps.lexical),
     )
 
 
@@ -127,10 +127,10 @@ def embed_fingerprint(embedder: Embedder, lexical: LexicalEncoder) -> str:
     return fingerprint("embed", {"dense": embedder.fingerprint, "lexical": lexical.fingerprint})
 
 
-def target(job: Job, tools: Tools, generation: int) -> Target:
+def target(job: Job, deps: Dependencies, generation: int) -> Target:
     """What the plan compares the ledger with."""
     return Target(
-        fingerprints(job, tools), generation, job.gone_after, job.force, job.accept, job.judge
+        fingerprints(job, deps), generation, job.gone_after, job.force, job.accept, job.judge
     )
 
 
@@ -138,7 +138,7 @@ def listing_key(run_id: str) -> str:
     return f"runs/{run_id}/listing.jsonl"
 
 
-def furniture_key(run_id: str) -> str:
+def boilerplate_key(run_id: str) -> str:
     return f"runs/{run_id}/furniture.json"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from tidemark.domain.decide import SUSPECTED, Action, Reason
+from tidemark.domain.decide import ANOMALIES, Action, Reason
 from tidemark.domain.guards import too_many_quarantined
 from tidemark.domain.records import RunRecord, RunStatus
 from tidemark.domain.summary import ChunkCounts, RunSummary, add_seconds
@@ -14,7 +14,7 @@ from tidemark.ports import ArtifactStore, Ledger
 from tidemark.stages.audit.run_audit import AuditFindings, audit, counts_agree, undecided
 from tidemark.stages.crawl import CrawlSummary
 from tidemark.stages.generations import waiting
-from tidemark.stages.job import Job, Tools, embed_fingerprint
+from tidemark.stages.job import Dependencies, Job, embed_fingerprint
 from tidemark.stages.plan.plan import PlanSummary
 from tidemark.stages.process.process import BatchSummary
 from tidemark.stages.sweep.sweep import COUNTED_ONLY, SweepSummary
@@ -31,7 +31,7 @@ _NEEDS_ATTENTION = {
     (Action.MISS, Reason.MISSING),
     (Action.KEEP, Reason.TAKEN_DOWN),
     (Action.REMOVE, Reason.TAKEN_DOWN),
-    *((action, reason) for action in (Action.KEEP, Action.SKIP) for reason in SUSPECTED),
+    *((action, reason) for action in (Action.KEEP, Action.SKIP) for reason in ANOMALIES),
 }
 _DEAD_LINK = (Action.SKIP, Reason.GONE)
 DEAD_LINKS = 3
@@ -41,44 +41,44 @@ KEPT_OUT = 3
 _WRITTEN = {Action.METADATA.value, Action.ADD.value, Action.RESTORE.value}
 
 
-def begin(job: Job, tools: Tools, trigger: str, note: str = "") -> None:
+def begin(job: Job, deps: Dependencies, trigger: str, note: str = "") -> None:
     """Write down that the run has begun. One that is run again begins again: it crawls again."""
-    now = tools.clock()
-    tools.ledger.start_run(
+    now = deps.clock()
+    deps.ledger.start_run(
         RunRecord(job.run_id, job.source, trigger, RunStatus.RUNNING, now, None, note, None)
     )
 
 
-def bury_dead_runs(job: Job, tools: Tools) -> None:
+def mark_dead_runs_failed(job: Job, deps: Dependencies) -> None:
     """Finish what is said to be running: to be called under the source's lock, which none of them has.
 
     Runs of Airflow, which hold it from task to task only, are left to their own reports.
     """
-    for run in tools.ledger.running():
+    for run in deps.ledger.running():
         if run.source == job.source and not run.trigger.startswith("airflow"):
-            now = tools.clock()
+            now = deps.clock()
             note = f"{run.note} It was killed.".strip()
-            tools.ledger.finish_run(
+            deps.ledger.finish_run(
                 replace(run, status=RunStatus.FAILED, finished_at=now, note=note)
             )
 
 
-def audit_run(job: Job, tools: Tools, generation: int) -> AuditFindings:
+def audit_run(job: Job, deps: Dependencies, generation: int) -> AuditFindings:
     """The audit of every run: what it touched, exactly, and the source's counts.
 
     Only when the counts disagree is the whole source compared.
     """
-    if not counts_agree(tools.ledger, tools.index, generation, job.source):
-        left_out = undecided(tools.ledger, job.source)
-        return audit(tools.ledger, tools.index, generation, job.source, undecided=left_out)
+    if not counts_agree(deps.ledger, deps.index, generation, job.source):
+        left_out = undecided(deps.ledger, job.source)
+        return audit(deps.ledger, deps.index, generation, job.source, undecided=left_out)
     touched = (
         event.document_id
-        for event in tools.ledger.run_events(job.run_id)
+        for event in deps.ledger.run_events(job.run_id)
         if event.chunks_added or event.chunks_removed or event.action in _WRITTEN
     )
     total = AuditFindings()
     while page := list(islice(touched, 100)):
-        found = audit(tools.ledger, tools.index, generation, job.source, page)
+        found = audit(deps.ledger, deps.index, generation, job.source, page)
         total += found
     return total
 
@@ -125,17 +125,17 @@ def with_quarantine(job: Job, ledger: Ledger, summary: RunSummary) -> RunSummary
     return replace(summary, quarantined=count, too_many=too_many, status=status)
 
 
-def with_waiting(job: Job, tools: Tools, summary: RunSummary) -> RunSummary:
+def with_waiting(job: Job, deps: Dependencies, summary: RunSummary) -> RunSummary:
     """Add what a new generation waits for, while there is one, and what a lost index still lacks."""
-    embed = embed_fingerprint(tools.embedder, tools.lexical)
+    embed = embed_fingerprint(deps.embedder, deps.lexical)
     found = waiting(
-        tools.ledger,
-        tools.index,
+        deps.ledger,
+        deps.index,
         job.index_name,
         embed,
         job.declared,
         job.disabled,
-        tools.clock,
+        deps.clock,
         job.source,
         doubtful=summary.reconciled > 0 or summary.status == RunStatus.FAILED.value,
     )
@@ -220,11 +220,11 @@ def held(job: Job, crawled: CrawlSummary, plan: PlanSummary) -> RunSummary:
     )
 
 
-def finish(job: Job, tools: Tools, summary: RunSummary) -> None:
+def finish(job: Job, deps: Dependencies, summary: RunSummary) -> None:
     """Write down how the run ended."""
-    before = tools.ledger.run(job.run_id)
-    now = tools.clock()
-    tools.ledger.finish_run(
+    before = deps.ledger.run(job.run_id)
+    now = deps.clock()
+    deps.ledger.finish_run(
         RunRecord(
             job.run_id,
             job.source,

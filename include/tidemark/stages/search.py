@@ -48,7 +48,7 @@ class Searcher:
 
 
 def search(
-    tools: Searcher,
+    deps: Searcher,
     query: str,
     k: int = 5,
     mode: str = "dense",
@@ -61,38 +61,38 @@ def search(
     one section would only hand a reader the same text again.
     Raises ``PermanentError`` when nothing is indexed under the configured model.
     """
-    generation = _generation(tools)
-    with tools.index.session():
+    generation = _generation(deps)
+    with deps.index.session():
         if expand != "section":
             return [
-                SearchResult(hit, None) for hit in _hits(tools, generation, query, k, mode, where)
+                SearchResult(hit, None) for hit in _hits(deps, generation, query, k, mode, where)
             ]
-        hits = _one_a_section(tools, generation, query, k, mode, where)
-        sections = _sections(tools.index, generation, hits)
+        hits = _one_a_section(deps, generation, query, k, mode, where)
+        sections = _sections(deps.index, generation, hits)
     return [SearchResult(hit, sections.get(_section_id(hit))) for hit in hits]
 
 
-def _generation(tools: Searcher) -> int:
-    embed = embed_fingerprint(tools.embedder, tools.lexical)
-    live = tools.index.live()
-    if live is not None and tools.index.built_under(live) == embed:
+def _generation(deps: Searcher) -> int:
+    embed = embed_fingerprint(deps.embedder, deps.lexical)
+    live = deps.index.live()
+    if live is not None and deps.index.built_under(live) == embed:
         return live  # What every client finds, whatever else is being built.
-    found = current_generation(tools.ledger, tools.index, tools.index_name, embed)
+    found = current_generation(deps.ledger, deps.index, deps.index_name, embed)
     if found is not None:
         return found
     if live is None:
         raise PermanentError(
-            f"The index {tools.index_name!r} is empty.",
+            f"The index {deps.index_name!r} is empty.",
             "Index a source first: `tidemark index --all`.",
         )
     raise PermanentError(
-        f"The index {tools.index_name!r} was built with another embedding model.",
+        f"The index {deps.index_name!r} was built with another embedding model.",
         "Set TIDEMARK_EMBEDDING_MODEL back, or index with the new one: `tidemark index --all`.",
     )
 
 
 def _one_a_section(
-    tools: Searcher,
+    deps: Searcher,
     generation: int,
     query: str,
     k: int,
@@ -102,7 +102,7 @@ def _one_a_section(
     """The best hit of each of the ``k`` best sections; more is asked for until there are so many."""
     asked = k * _AHEAD
     while True:
-        hits = _hits(tools, generation, query, asked, mode, where)
+        hits = _hits(deps, generation, query, asked, mode, where)
         best: dict[UUID, StoredPoint] = {}
         for hit in hits:
             best.setdefault(_section_id(hit), hit)
@@ -112,20 +112,20 @@ def _one_a_section(
 
 
 def _hits(
-    tools: Searcher,
+    deps: Searcher,
     generation: int,
     query: str,
     k: int,
     mode: str,
     where: Mapping[str, str | list[str]] | None,
 ) -> list[StoredPoint]:
-    index = tools.index
+    index = deps.index
     if mode == "lexical":
-        found = index.search_lexical(generation, tools.lexical.encode_query(query), k, where)
+        found = index.search_lexical(generation, deps.lexical.encode_query(query), k, where)
     else:
-        vector = tools.embedder.embed([query])[0]
+        vector = deps.embedder.embed([query])[0]
         if mode == "hybrid":
-            lexical = tools.lexical.encode_query(query)
+            lexical = deps.lexical.encode_query(query)
             found = index.search_hybrid(generation, vector, lexical, k, where)
         else:
             found = index.search_dense(generation, vector, k, where)

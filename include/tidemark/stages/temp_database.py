@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Self
 
 
-class Scratch:
+class TempDatabase:
     """A temporary SQLite database, gone when it is closed; safe to share between threads."""
 
     def __init__(self, *schema: str) -> None:
@@ -25,14 +25,14 @@ class Scratch:
         self._folder.cleanup()
 
 
-class Scratched:
+class UsesTempDatabase:
     """Something that keeps what it knows in a ``Scratch``: a context, at whose end that is gone."""
 
     def __init__(self, *schema: str) -> None:
-        self._scratch = Scratch(*schema)
+        self._temp_db = TempDatabase(*schema)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._scratch.close()
+        self._temp_db.close()

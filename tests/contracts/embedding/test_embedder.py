@@ -72,7 +72,7 @@ def test_no_text_gives_no_vector(embedder: Embedder) -> None:
 def test_a_text_over_the_limit_is_refused_and_not_cut(embedder: Embedder) -> None:
     with pytest.raises(PermanentError, match=r"30[02] tokens") as caught:
         embedder.embed(["short", "word " * 300])
-    assert caught.value.cure
+    assert caught.value.hint
 
 
 def test_counts_are_those_of_the_tokens_and_the_special_ones(tokenizer: Tokenizer) -> None:

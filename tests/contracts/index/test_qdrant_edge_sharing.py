@@ -250,7 +250,7 @@ def test_a_damaged_live_file_is_named_with_the_cure(folder: Path) -> None:
     (folder / "tidemark.live.json").write_text("{")
     with pytest.raises(PermanentError, match=r"tidemark\.live\.json") as told:
         QdrantEdgeIndex(folder).live()
-    assert "`tidemark audit --repair`" in told.value.cure
+    assert "`tidemark audit --repair`" in told.value.hint
 
 
 def test_results_stay_exact_when_the_engine_has_tidied_up(

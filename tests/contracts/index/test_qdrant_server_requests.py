@@ -92,11 +92,11 @@ def test_being_asked_to_come_back_later_is_transient(server: Played) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "cure"), [(400, ""), (401, "API key"), (404, "Index a source"), (413, "smaller")]
+    ("status", "hint"), [(400, ""), (401, "API key"), (404, "Index a source"), (413, "smaller")]
 )
-def test_a_refusal_is_permanent_and_names_the_cure(server: Played, status: int, cure: str) -> None:
+def test_a_refusal_is_permanent_and_names_the_cure(server: Played, status: int, hint: str) -> None:
     server.status, server.body = status, b'{"status": {"error": "because of this"}}'
-    with pytest.raises(PermanentError, match=f"because of this.*{cure}"):
+    with pytest.raises(PermanentError, match=f"because of this.*{hint}"):
         QdrantServerIndex(server.url, "the-key").upsert_points(1, [point(1)])
 
 

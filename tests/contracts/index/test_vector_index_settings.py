@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.services
 
-CURE = "rebuild_index"
+HINT = "rebuild_index"
 
 
 # Embedded
@@ -74,7 +74,7 @@ def test_a_lost_collection_file_does_not_hide_another_dimension(
     (tmp_path / "tidemark__g1" / "collection.json").unlink()
     with pytest.raises(PermanentError, match=r"does not say.*tidemark index"):
         edge.dimension(1)
-    with pytest.raises(PermanentError, match=f"expected vector size 5, but got 4.*{CURE}"):
+    with pytest.raises(PermanentError, match=f"expected vector size 5, but got 4.*{HINT}"):
         edge.ensure(1, DIMENSION + 1)
     assert edge.count_points(1) == 1
 
@@ -135,7 +135,7 @@ def test_an_embedded_collection_that_must_be_made_anew_is_refused(
     ):
         replace_shard(tmp_path, settings)
         for _ in range(2):
-            with pytest.raises(PermanentError, match=f"{what}.*{CURE}"):
+            with pytest.raises(PermanentError, match=f"{what}.*{HINT}"):
                 edge.ensure(1, DIMENSION)
 
 
@@ -228,7 +228,7 @@ def test_a_collection_on_a_server_that_must_be_made_anew_is_refused(
         client.create_collection(
             "tidemark__g1", vectors_config=vectors_config, sparse_vectors_config=sparse
         )
-        with pytest.raises(PermanentError, match=f"{what}.*{CURE}"):
+        with pytest.raises(PermanentError, match=f"{what}.*{HINT}"):
             server.ensure(1, DIMENSION)
         client.delete_collection("tidemark__g1")
 

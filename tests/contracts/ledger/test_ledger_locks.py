@@ -183,7 +183,7 @@ def test_the_message_names_the_process_that_holds_the_source(
         pytest.fail("It was had twice.")
     assert f"tidemark process {process.pid} on " in caught.value.message
     assert " since 20" in caught.value.message
-    assert "stop that process" in caught.value.cure
+    assert "stop that process" in caught.value.hint
 
 
 def end_lock_sessions(url: str) -> None:

@@ -61,7 +61,7 @@ def test_it_waits_for_a_source_within_a_bound(ledger: Ledger) -> None:
         assert 0.3 <= time.monotonic() - begun < 3
     assert "handbook" in caught.value.message
     assert "run-1" in caught.value.message
-    assert "Wait for it to end" in caught.value.cure
+    assert "Wait for it to end" in caught.value.hint
 
 
 @pytest.mark.parametrize("run_id", [None, "run-2"])

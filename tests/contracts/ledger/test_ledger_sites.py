@@ -21,13 +21,13 @@ from tidemark.domain.records import (
     AliasKind,
     DocumentRecord,
     DocumentStatus,
+    HeldVersion,
     SourceState,
-    Suspect,
 )
 from tidemark.ports import Ledger
 
 OTHER = "https://example.org/other"
-SUSPECT = Suspect("shrunk", "from 900 to 10 characters", "text-2", NOON, 2, "run-1")
+SUSPECT = HeldVersion("shrunk", "from 900 to 10 characters", "text-2", NOON, 2, "run-1")
 
 
 def commit(ledger: Ledger, record: DocumentRecord) -> DocumentRecord:

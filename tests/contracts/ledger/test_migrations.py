@@ -1,4 +1,4 @@
-"""The ledger's schema: from nothing to what the code expects, and refusals that name the cure."""
+"""The ledger's schema: from nothing to what the code expects, and refusals that name the hint."""
 
 import threading
 
@@ -93,7 +93,7 @@ def test_processes_may_upgrade_at_the_same_time(empty_postgres_url: str) -> None
 def test_a_missing_schema_asks_for_the_migration(empty_postgres_url: str) -> None:
     with pytest.raises(ConfigurationError, match="has no ledger schema") as caught:
         check(empty_postgres_url)
-    assert "tidemark migrate" in caught.value.cure
+    assert "tidemark migrate" in caught.value.hint
 
 
 def test_an_older_schema_asks_for_the_migration(
@@ -103,7 +103,7 @@ def test_an_older_schema_asks_for_the_migration(
     monkeypatch.setattr("tidemark.adapters.ledger.migrations.revisions", lambda: [*known, "9999"])
     with pytest.raises(ConfigurationError, match="9999") as caught:
         check(postgres_url)
-    assert "tidemark migrate" in caught.value.cure
+    assert "tidemark migrate" in caught.value.hint
 
 
 def test_a_newer_schema_is_refused_and_left_alone(empty_postgres_url: str) -> None:
@@ -112,7 +112,7 @@ def test_a_newer_schema_is_refused_and_left_alone(empty_postgres_url: str) -> No
     for call in (check, upgrade):
         with pytest.raises(ConfigurationError, match="newer Tidemark") as caught:
             call(empty_postgres_url)
-        assert "tidemark migrate" in caught.value.cure
+        assert "tidemark migrate" in caught.value.hint
     assert current(empty_postgres_url) == "9999"
 
 

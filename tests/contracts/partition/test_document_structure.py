@@ -221,7 +221,7 @@ def test_no_letter_of_a_plain_text_is_lost_or_moved(name: str) -> None:
     assert _letters(read(path).elements) == re.sub(r"[\W_]+", "", path.read_text("utf-8"))
 
 
-FURNITURE_ABOVE = """
+BOILERPLATE_ABOVE = """
 <a class="skip-link" href="#content">Skip to main content</a>
 <div id="cookie-banner" role="region"><h2>Cookies on this site</h2><p>We use some cookies.</p>
 <button>Accept</button></div>
@@ -230,7 +230,7 @@ FURNITURE_ABOVE = """
 <li><a href="/c">Work</a></li></ul></nav>
 <div class="breadcrumbs"><ol><li><a href="/">Home</a></li><li><a href="/a">Benefits</a></li></ol></div>
 """
-FURNITURE_BELOW = """
+BOILERPLATE_BELOW = """
 <aside class="related"><h2>Related content</h2><ul><li><a href="/x">Other help</a></li>
 <li><a href="/y">More</a></li></ul></aside>
 <div class="feedback"><p>Is this page useful?</p><button>Yes</button><button>No</button></div>
@@ -242,10 +242,10 @@ FURNITURE_BELOW = """
 @pytest.mark.parametrize(
     "name", sorted(p.name for p in GOLDEN_DOCUMENTS.iterdir() if p.suffix == ".html")
 )
-def test_furniture_around_a_page_changes_nothing_of_it(name: str) -> None:
+def test_boilerplate_around_a_page_changes_nothing_of_it(name: str) -> None:
     plain = (GOLDEN_DOCUMENTS / name).read_text("utf-8")
-    furnished = re.sub(r"(<body[^>]*>)", lambda found: found[0] + FURNITURE_ABOVE, plain, count=1)
-    furnished = furnished.replace("</body>", f"{FURNITURE_BELOW}</body>")
+    furnished = re.sub(r"(<body[^>]*>)", lambda found: found[0] + BOILERPLATE_ABOVE, plain, count=1)
+    furnished = furnished.replace("</body>", f"{BOILERPLATE_BELOW}</body>")
     assert furnished != plain
     assert partition(furnished, "text/html") == partition(plain, "text/html")
 

@@ -374,7 +374,7 @@ def test_what_cannot_be_read_is_told_apart_with_a_cure(
     with pytest.raises(DocumentError, match=problem) as caught:
         read(content(), name)
     assert name in caught.value.message
-    assert caught.value.cure
+    assert caught.value.hint
 
 
 def eml() -> bytes:
@@ -419,11 +419,11 @@ def test_a_damaged_file_is_read_as_far_as_it_goes_or_refused_by_name(suffix: str
 
 
 def outcome(content: bytes, name: str) -> str:
-    """What becomes of a file: it has elements, or an error that names it and a cure."""
+    """What becomes of a file: it has elements, or an error that names it and a hint."""
     try:
         return "read" if read(content, name).elements else "nothing"
     except DocumentError as error:
-        return "refused" if name in error.message and error.cure else str(error)
+        return "refused" if name in error.message and error.hint else str(error)
 
 
 @pytest.mark.parametrize("content", [b"", b" \n", bytes(1000)])
@@ -436,8 +436,8 @@ def test_an_empty_file_says_so(suffix: str, content: bytes) -> None:
 def test_a_scan_says_what_to_install_and_how_to_switch_it_on() -> None:
     with pytest.raises(DocumentError, match="only images") as caught:
         read(blank_pdf(), "scan.pdf")
-    assert "pytesseract" in caught.value.cure
-    assert 'pdf_strategy to "ocr"' in caught.value.cure
+    assert "pytesseract" in caught.value.hint
+    assert 'pdf_strategy to "ocr"' in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -450,7 +450,7 @@ def test_a_strategy_whose_packages_are_missing_names_them(
     options = UnstructuredOptions(pdf_strategy=strategy)  # type: ignore[arg-type]  # of the parameters
     with pytest.raises(ConfigurationError, match=f'"{strategy}"') as caught:
         read(blank_pdf(), "scan.pdf", options=options)
-    assert "Install" in caught.value.cure
+    assert "Install" in caught.value.hint
 
 
 def test_recognition_reads_the_pages_that_have_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -503,12 +503,12 @@ def test_the_blocks_of_a_site_go_from_its_pages_and_change_the_fingerprint() -> 
     assert seen[1] is not None
     shared = frozenset(seen[0].blocks) & frozenset(seen[1].blocks)
     assert shared
-    knowing = PARTITIONER.knowing(shared)
-    before, after = PARTITIONER.partition(raws[0]), knowing.partition(raws[0])
+    with_boilerplate = PARTITIONER.with_boilerplate(shared)
+    before, after = PARTITIONER.partition(raws[0]), with_boilerplate.partition(raws[0])
     assert [e for e in before.elements if e not in after.elements] == [
         e for e in before.elements if "keepers" in e.text
     ]
     assert len(after.elements) < len(before.elements)
-    assert knowing.fingerprint != PARTITIONER.fingerprint
-    assert PARTITIONER.knowing(frozenset()).fingerprint == PARTITIONER.fingerprint
-    assert PARTITIONER.knowing(frozenset({1})).fingerprint != PARTITIONER.fingerprint
+    assert with_boilerplate.fingerprint != PARTITIONER.fingerprint
+    assert PARTITIONER.with_boilerplate(frozenset()).fingerprint == PARTITIONER.fingerprint
+    assert PARTITIONER.with_boilerplate(frozenset({1})).fingerprint != PARTITIONER.fingerprint

@@ -166,7 +166,7 @@ def test_it_is_refused_by_name_and_the_next_document_is_read(
     with pytest.raises(DocumentError, match=problem) as caught:
         read(sandbox, make(), name)
     assert name in caught.value.message
-    assert caught.value.cure
+    assert caught.value.hint
     assert read(sandbox, b"# Head\n\nText.\n", "next.md").title == "Head"
 
 

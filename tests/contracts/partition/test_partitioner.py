@@ -83,7 +83,7 @@ def test_an_empty_document_is_refused_by_name_with_a_cure(
 ) -> None:
     with pytest.raises(DocumentError, match=r"gauges\.md is empty") as caught:
         partitioner.partition(raw(content))
-    assert caught.value.cure
+    assert caught.value.hint
     assert caught.value.stage == "partition"
 
 
@@ -108,15 +108,15 @@ def test_the_fingerprint_changes_with_the_options() -> None:
     assert changed.fingerprint != UnstructuredPartitioner().fingerprint
 
 
-def test_the_furniture_of_a_site_is_in_the_fingerprint_and_none_is_not(
+def test_the_boilerplate_of_a_site_is_in_the_fingerprint_and_none_is_not(
     partitioner: Partitioner,
 ) -> None:
-    some = partitioner.knowing(frozenset({3, 2**63}))
-    assert some.fingerprint == partitioner.knowing(frozenset({2**63, 3})).fingerprint
+    some = partitioner.with_boilerplate(frozenset({3, 2**63}))
+    assert some.fingerprint == partitioner.with_boilerplate(frozenset({2**63, 3})).fingerprint
     assert some.fingerprint != partitioner.fingerprint
-    assert some.fingerprint != partitioner.knowing(frozenset({3})).fingerprint
-    assert some.knowing(frozenset()).fingerprint == partitioner.fingerprint
-    assert partitioner.knowing(frozenset()).fingerprint == partitioner.fingerprint
+    assert some.fingerprint != partitioner.with_boilerplate(frozenset({3})).fingerprint
+    assert some.with_boilerplate(frozenset()).fingerprint == partitioner.fingerprint
+    assert partitioner.with_boilerplate(frozenset()).fingerprint == partitioner.fingerprint
     assert some.partition(raw(MARKDOWN)) == partitioner.partition(raw(MARKDOWN))
 
 
@@ -144,7 +144,7 @@ def pptx() -> bytes:
     from pptx import Presentation
 
     deck = Presentation()
-    for number, name in enumerate(["Safety", "Tools"]):
+    for number, name in enumerate(["Safety", "Dependencies"]):
         slide = deck.slides.add_slide(deck.slide_layouts[1])
         slide.shapes.title.text = name
         slide.placeholders[1].text = f"First point {number}\nSecond point {number}"
@@ -451,7 +451,7 @@ def test_a_document_at_fault_is_named_with_a_cure(
     with pytest.raises(DocumentError, match=problem) as caught:
         read(make(), media_type)
     assert "a-file" in caught.value.message
-    assert caught.value.cure
+    assert caught.value.hint
 
 
 @pytest.mark.model

@@ -42,7 +42,7 @@ def sandbox() -> Iterator[SandboxedPartitioner]:
 
 
 def said(partitioner: SandboxedPartitioner, content: str) -> list[str]:
-    """Process id, furniture and words of the worker."""
+    """Process id, boilerplate and words of the worker."""
     return partitioner.partition(raw(content)).elements[0].text.split(" ", 2)
 
 
@@ -88,7 +88,7 @@ def test_what_happens_to_the_parser_costs_that_document_only(
     with pytest.raises(DocumentError, match=problem) as caught:
         sandbox.partition(raw(deed))
     assert caught.value.stage == "partition"
-    assert caught.value.cure
+    assert caught.value.hint
     assert deed == "fault" or "file:///docs/a-file" in caught.value.message
     assert said(sandbox, "after")[2] == "after"
 
@@ -143,10 +143,10 @@ def test_a_worker_knows_no_secrets_and_dumps_no_core(
     assert int(said(sandbox, "files")[2]) < 64
 
 
-def test_it_takes_the_furniture_of_a_site_along_and_shares_its_worker(
+def test_it_takes_the_boilerplate_of_a_site_along_and_shares_its_worker(
     sandbox: SandboxedPartitioner,
 ) -> None:
-    other = sandbox.knowing(frozenset({7, 2**63}))
+    other = sandbox.with_boilerplate(frozenset({7, 2**63}))
     assert said(other, "x")[1:] == ["[7,", f"{2**63}] x"]
     assert said(sandbox, "x")[1] == "[]"
     assert said(other, "x")[0] == said(sandbox, "x")[0]
@@ -157,9 +157,12 @@ def test_the_fingerprint_is_that_of_the_reader_and_needs_no_worker() -> None:
     sandbox, plain = SandboxedPartitioner(options), UnstructuredPartitioner(options)
     some = frozenset({1, 2})
     assert sandbox.fingerprint == plain.fingerprint
-    assert sandbox.knowing(some).fingerprint == plain.knowing(some).fingerprint
-    assert sandbox.knowing(some).fingerprint != sandbox.fingerprint
-    assert sandbox.knowing(some).knowing(frozenset()).fingerprint == sandbox.fingerprint
+    assert sandbox.with_boilerplate(some).fingerprint == plain.with_boilerplate(some).fingerprint
+    assert sandbox.with_boilerplate(some).fingerprint != sandbox.fingerprint
+    assert (
+        sandbox.with_boilerplate(some).with_boilerplate(frozenset()).fingerprint
+        == sandbox.fingerprint
+    )
     assert sandbox._shared._worker is None
 
 

@@ -82,7 +82,7 @@ def test_a_file_at_fault_is_named_with_a_cure(content: bytes, problem: str) -> N
     with pytest.raises(DocumentError, match=problem) as caught:
         read(content)
     assert "packing.py" in caught.value.message
-    assert caught.value.cure
+    assert caught.value.hint
 
 
 def test_a_long_line_in_a_small_file_is_no_reason_to_refuse_it() -> None:

@@ -39,9 +39,9 @@ def test_two_sources_that_begin_at_once_write_the_same_generation(world: World) 
     from tidemark.stages.generations import ensure_generation
 
     def begin(_: int) -> int:
-        tools = world.tools()
+        deps = world.deps()
         return ensure_generation(
-            tools.ledger, tools.index, "tidemark", tools.embedder, tools.lexical, tools.clock
+            deps.ledger, deps.index, "tidemark", deps.embedder, deps.lexical, deps.clock
         )
 
     with ThreadPoolExecutor(4) as threads:

@@ -68,7 +68,7 @@ def run(world: World, **changes: object) -> RunSummary:
 
     world.embedder.texts.clear()
     world.partitioner.calls.clear()
-    return run_source(world.job(**changes), world.tools(), "test")
+    return run_source(world.job(**changes), world.deps(), "test")
 
 
 def live(world: World, site: Site) -> set[str]:

@@ -2,10 +2,10 @@ import pytest
 
 from tidemark.adapters.media import (
     DOCUMENT_TYPES,
+    detect,
     is_never_document,
     media_type_of_suffix,
     parse_content_type,
-    sniff,
 )
 from tidemark.adapters.sources.selection import PathPatterns, compile_pattern
 
@@ -65,9 +65,9 @@ def test_a_media_type_is_taken_from_where_it_is_told_best(
 
 
 def test_bytes_tell_what_they_are_when_nothing_else_does() -> None:
-    assert sniff(b"\xef\xbb\xbf\n<!DOCTYPE html><title>x") == "text/html"
-    assert sniff(b"%PDF-1.7 ...") == "application/pdf"
-    assert sniff(b"\x89PNG") == ""
+    assert detect(b"\xef\xbb\xbf\n<!DOCTYPE html><title>x") == "text/html"
+    assert detect(b"%PDF-1.7 ...") == "application/pdf"
+    assert detect(b"\x89PNG") == ""
 
 
 def test_pictures_and_archives_are_passed_over_by_their_name() -> None:
@@ -101,9 +101,10 @@ def test_books_and_office_files_are_read_from_both() -> None:
     for suffix in (".pdf", ".epub", ".odt", ".rtf", ".docx", ".pptx", ".xlsx", ".msg", ".adoc"):
         assert media_type_of_suffix(suffix) in DOCUMENT_TYPES
         assert not is_never_document(f"http://h/a{suffix}")
-    assert sniff(b"{\\rtf1 x}") == "application/rtf"
+    assert detect(b"{\\rtf1 x}") == "application/rtf"
     assert (
-        sniff(b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/epub+zip") == "application/epub+zip"
+        detect(b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/epub+zip")
+        == "application/epub+zip"
     )
     template = b"mimetypeapplication/vnd.oasis.opendocument.text-template"
-    assert sniff(b"PK\x03\x04" + bytes(26) + template) == ""
+    assert detect(b"PK\x03\x04" + bytes(26) + template) == ""

@@ -14,7 +14,7 @@ from tidemark.cli.output import Bar
 from tidemark.config.sources_file import Declarations, FilesDeclaration
 from tidemark.domain.errors import ConfigurationError, SourceBusyError
 from tidemark.domain.summary import RunSummary
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 GUIDE, GAUGE = "https://example.org/guide", "https://example.org/gauge"
 
@@ -27,8 +27,8 @@ def world() -> World:
     return made
 
 
-class _Shop:
-    """The part of a workshop that forgetting asks for, over a world."""
+class _FakeContainer:
+    """The part of a container that forgetting asks for, over a world."""
 
     settings = SimpleNamespace(sources_file=Path("include/sources.yaml"))
 
@@ -41,17 +41,17 @@ class _Shop:
             raise ConfigurationError(f"No source is called {name!r}.")
         return SimpleNamespace(name=name)
 
-    def tools(self, *_: object) -> Any:
-        return self.world.tools()
+    def deps(self, *_: object) -> Any:
+        return self.world.deps()
 
     def job(self, declared: Any, run_id: str, **changes: object) -> Any:
         return self.world.job(source=declared.name, run_id=run_id, **changes)
 
 
 def forget(world: World, name: str = SOURCE, *, dry_run: bool = False, **more: Any) -> RunSummary:
-    shop = cast(Workshop, _Shop(world, **more))
+    container = cast(Container, _FakeContainer(world, **more))
     with Bar(Console(file=StringIO()), name, quiet=True) as bar:
-        return forget_source(shop, name, bar, dry_run=dry_run)
+        return forget_source(container, name, bar, dry_run=dry_run)
 
 
 def test_everything_that_the_index_has_of_it_goes(world: World) -> None:

@@ -15,14 +15,14 @@ from tidemark.domain.guards import Guards
 from tidemark.domain.records import AuditRecord
 from tidemark.stages.generations import Waiting, waiting
 from tidemark.stages.job import embed_fingerprint
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 OTHER = "other"
 DECLARED = (SOURCE, OTHER)
 
 
-class _Shop:
-    """The part of a workshop that the status asks for."""
+class _FakeContainer:
+    """The part of a container that the status asks for."""
 
     settings = SimpleNamespace(index_name="tidemark")
     declarations = Declarations(
@@ -38,7 +38,7 @@ class _Shop:
 
 
 def status(world: World) -> dict[str, Any]:
-    return read_status(cast(Workshop, _Shop(world)), None)
+    return read_status(cast(Container, _FakeContainer(world)), None)
 
 
 def shown(world: World) -> str:

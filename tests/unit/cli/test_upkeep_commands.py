@@ -17,13 +17,13 @@ from tidemark.config.sources_file import Declarations, SourceDeclaration
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.identity import document_id
 from tidemark.stages.job import Stores
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 A, B = "https://example.org/a", "https://example.org/b"
 
 
-class _Shop(Workshop):
-    """A workshop whose stores are a world's."""
+class _FakeContainer(Container):
+    """A container whose stores are a world's."""
 
     world: World
     file: Path
@@ -68,10 +68,10 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
     made.run()
     file = tmp_path / "cache" / "sentences.sqlite"
     CachedEmbedder(HashEmbedder(8), file).embed(["one", "two"])
-    shop = _Shop(Settings(home=tmp_path))
-    object.__setattr__(shop, "world", made)
-    object.__setattr__(shop, "file", file)
-    monkeypatch.setattr(upkeep, "workshop", lambda: shop)
+    container = _FakeContainer(Settings(home=tmp_path))
+    object.__setattr__(container, "world", made)
+    object.__setattr__(container, "file", file)
+    monkeypatch.setattr(upkeep, "open_container", lambda: container)
     return made
 
 
@@ -166,7 +166,7 @@ def test_housekeeping_of_a_year_later_says_what_went(
     world.artifacts.write("runs/unknown/plan.jsonl", b"12345")
     late = datetime.now(UTC) + timedelta(days=3)
     stores = Stores(world.ledger, world.artifacts, world.index, lambda: late)
-    monkeypatch.setattr(_Shop, "stores", stores)
+    monkeypatch.setattr(_FakeContainer, "stores", stores)
     result = call("housekeeping")
     assert result.exit_code == 0, result.output
     assert "run files" in result.stdout

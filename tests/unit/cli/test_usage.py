@@ -18,24 +18,24 @@ from tidemark import pipeline as stage
 from tidemark.cli import app as commands
 from tidemark.domain.errors import SourceBusyError, TransientError
 from tidemark.domain.summary import RunSummary
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 NOT_UTF8 = "caf\udce9"
 """What Python makes of an argument in Latin-1."""
 
 
-class _FakeWorkshop(Workshop):
+class _FakeContainer(Container):
     partitioner = MemoryPartitioner()  # type: ignore[assignment]
     tokenizer = WordTokenizer()  # type: ignore[assignment]
 
-    def tools(self, declared: object, progress: object = None) -> None:  # type: ignore[override]
+    def deps(self, declared: object, progress: object = None) -> None:  # type: ignore[override]
         return None
 
 
 @pytest.fixture(autouse=True)
 def _no_stores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TIDEMARK_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(commands, "Workshop", _FakeWorkshop)
+    monkeypatch.setattr(commands, "Container", _FakeContainer)
 
 
 def call(*arguments: str) -> Result:

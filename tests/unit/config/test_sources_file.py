@@ -1,4 +1,4 @@
-"""Declared sources: each error names the line, the key and the cure."""
+"""Declared sources: each error names the line, the key and the hint."""
 
 from pathlib import Path
 

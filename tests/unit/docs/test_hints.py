@@ -1,4 +1,4 @@
-"""A cure is something that its reader can do: it names settings and declared options, never internals."""
+"""A hint is something that its reader can do: it names settings and declared options, never internals."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ from tidemark.adapters.partition.sandbox.parent import (
 from tidemark.config.settings import Settings
 from tidemark.domain.documents import RawDocument
 from tidemark.domain.errors import DocumentError
-from tidemark.wiring import Workshop
+from tidemark.wiring import Container
 
 SOURCES = sorted(Path(tidemark.__path__[0]).rglob("*.py"))
 
@@ -56,12 +56,12 @@ def test_a_parser_at_its_limit_names_the_setting_and_the_retry(
     monkeypatch.setattr(sandbox._shared, "ask", ask)
     with pytest.raises(DocumentError) as caught:
         sandbox.partition(RawDocument("file:///a", b"text", "text/plain", None, START))
-    assert f"raise {setting} and run `tidemark retry`" in caught.value.cure
+    assert f"raise {setting} and run `tidemark retry`" in caught.value.hint
 
 
 @pytest.mark.parametrize(("megabytes", "bound"), [(1, 64 * 2**20), (500, 500 * 2**20)])
 def test_what_may_be_fetched_may_be_read(megabytes: float, bound: int, tmp_path: Path) -> None:
-    shop = Workshop(Settings(home=tmp_path, max_document_megabytes=megabytes))
-    partitioner = shop.partitioner
+    container = Container(Settings(home=tmp_path, max_document_megabytes=megabytes))
+    partitioner = container.partitioner
     assert isinstance(partitioner, SandboxedPartitioner)
     assert partitioner._max_bytes == bound

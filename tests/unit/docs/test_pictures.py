@@ -13,7 +13,7 @@ DOCS = PROJECT / "docs"
 PICTURES = DOCS / "pictures"
 PAGE = DOCS / "chunking.md"
 NAMES = sorted(path.stem for path in PICTURES.glob("*.svg"))
-CURE = "run: python docs/make_pictures.py"
+HINT = "run: python docs/make_pictures.py"
 MOST_BYTES = 150_000
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -27,7 +27,7 @@ def maker(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_there_is_a_file_for_each_picture_and_no_other(maker: ModuleType) -> None:
-    assert sorted(maker.PICTURES) == NAMES, CURE
+    assert sorted(maker.PICTURES) == NAMES, HINT
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -35,14 +35,14 @@ def test_a_picture_is_what_the_code_draws(name: str, maker: ModuleType) -> None:
     committed = (PICTURES / f"{name}.svg").read_text(encoding="utf-8")
     # Compared outside the assertion: a diff of two pictures tells nobody anything.
     same = maker.PICTURES[name]().render() == committed
-    assert same, f"{name}.svg is not what the chunker does now; {CURE} and look at it"
+    assert same, f"{name}.svg is not what the chunker does now; {HINT} and look at it"
 
 
 @pytest.mark.model
 def test_the_stored_elements_are_what_partitioning_finds(maker: ModuleType) -> None:
     stored = maker.pages.ELEMENTS.read_text(encoding="utf-8")
     same = maker.pages.partition_all() == stored
-    assert same, f"elements.jsonl is not what partitioning finds now; {CURE}"
+    assert same, f"elements.jsonl is not what partitioning finds now; {HINT}"
 
 
 def test_the_page_shows_every_picture_and_no_other() -> None:

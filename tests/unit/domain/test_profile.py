@@ -56,7 +56,7 @@ def test_an_option_out_of_its_range_is_refused_with_its_line_and_a_cure(option: 
     with pytest.raises(ConfigurationError) as error:
         parse_declarations(f"profiles:\n  mine:\n    # of a kind\n    {option}\n")
     assert f"line 4, profiles.mine.{key}" in str(error.value)
-    assert error.value.cure
+    assert error.value.hint
 
 
 def test_an_unknown_strategy_is_refused_with_those_that_there_are() -> None:

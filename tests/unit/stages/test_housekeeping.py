@@ -24,7 +24,7 @@ from tidemark.domain.records import (
 )
 from tidemark.stages.crawl import crawl
 from tidemark.stages.generations import ensure_generation
-from tidemark.stages.housekeeping import Housekeeping, Retention, keep_house
+from tidemark.stages.housekeeping import Housekeeping, Retention, collect_garbage
 from tidemark.stages.job import Stores, embed_fingerprint, listing_key, raw_key, target
 from tidemark.stages.plan.plan import make_plan
 from tidemark.stages.process.process import process_batch
@@ -59,7 +59,7 @@ def stores_of(world: World, fuse: Fuse | None = None) -> Stores:
 def clean(world: World, fuse: Fuse | None = None, **options: object) -> Housekeeping:
     embed = embed_fingerprint(world.embedder, world.lexical)
     options = {"declared": [SOURCE], "retention": Retention(), **options}
-    return keep_house(stores_of(world, fuse), index_name="tidemark", embed=embed, **options)  # type: ignore[arg-type]
+    return collect_garbage(stores_of(world, fuse), index_name="tidemark", embed=embed, **options)  # type: ignore[arg-type]
 
 
 def removed(done: Housekeeping) -> dict[str, int]:
@@ -362,24 +362,24 @@ def test_a_takedown_that_was_cut_short_is_told_of(world: World) -> None:
 
 def steps(world: World) -> Iterator[str]:
     """A run as the tasks of its DAG are: stops after each stage, and between the batches."""
-    job, tools = world.job(batch_documents=1), world.tools()
-    begin(job, tools, "test")
+    job, deps = world.job(batch_documents=1), world.deps()
+    begin(job, deps, "test")
     yield "begun"
-    crawl(job, tools)
+    crawl(job, deps)
     yield "crawled"
     generation = ensure_generation(
-        world.ledger, world.index, "tidemark", tools.embedder, tools.lexical, tools.clock
+        world.ledger, world.index, "tidemark", deps.embedder, deps.lexical, deps.clock
     )
-    goal = target(job, tools, generation)
-    plan = make_plan(job, tools, goal)
+    goal = target(job, deps, generation)
+    plan = make_plan(job, deps, goal)
     for key in plan.batches:
         yield "planned"
-        process_batch(job, tools, goal, key)
+        process_batch(job, deps, goal, key)
     yield "processed"
-    sweep(job, tools, generation)
+    sweep(job, deps, generation)
     yield "swept"
     summary = replace(from_ledger(job, world.ledger, plan), status="success")
-    finish(job, tools, summary)
+    finish(job, deps, summary)
 
 
 def change_a(world: World) -> None:
@@ -478,7 +478,7 @@ def test_what_is_written_while_the_litter_is_listed_stays(world: World) -> None:
 
     late = replace(stores, ledger=Late(world.ledger, Fuse()))
     embed = embed_fingerprint(world.embedder, world.lexical)
-    done = keep_house(late, Retention(), "tidemark", embed, [SOURCE])
+    done = collect_garbage(late, Retention(), "tidemark", embed, [SOURCE])
     assert world.artifacts.exists(raw)
     assert done.removed["raw"].count == 0
 

@@ -103,7 +103,7 @@ def test_the_sitemap_lists_some_of_the_pages():
 
 
 @pytest.mark.parametrize(
-    "furniture",
+    "boilerplate",
     [
         "//a[@class='skip-link']",
         "//header//nav[@class='site-nav']//a",
@@ -116,8 +116,8 @@ def test_the_sitemap_lists_some_of_the_pages():
         "//div[@class='cookie-banner']//label",
     ],
 )
-def test_every_page_carries_the_furniture(furniture: str):
-    assert [path for path, page in PAGES.items() if not page.xpath(furniture)] == []
+def test_every_page_carries_the_boilerplate(boilerplate: str):
+    assert [path for path, page in PAGES.items() if not page.xpath(boilerplate)] == []
 
 
 def test_pages_but_the_first_and_last_lead_both_ways():

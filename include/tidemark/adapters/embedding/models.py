@@ -57,20 +57,20 @@ def _from_hub(name: str) -> Path:
         RepositoryNotFoundError,
     )
 
-    cure = "Name a local folder that holds the model, or fetch it once on a machine with access."
+    hint = "Name a local folder that holds the model, or fetch it once on a machine with access."
     try:
         return Path(snapshot_download(name, local_files_only=True, ignore_patterns=_UNUSED))
     except HFValidationError as error:
-        raise PermanentError(f"{name!r} is no model name: {error}.", cure) from error
+        raise PermanentError(f"{name!r} is no model name: {error}.", hint) from error
     except LocalEntryNotFoundError:
         pass  # not in the cache yet
     try:
         return Path(snapshot_download(name, ignore_patterns=_UNUSED))
     except (RepositoryNotFoundError, GatedRepoError) as error:
-        raise PermanentError(f"The hub has no model {name} for us.", cure) from error
+        raise PermanentError(f"The hub has no model {name} for us.", hint) from error
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         raise TransientError(
-            f"The model {name} is not in the local cache and the hub cannot be reached.", cure
+            f"The model {name} is not in the local cache and the hub cannot be reached.", hint
         ) from error
 
 

@@ -50,7 +50,7 @@ MARK = "tidemark_mark"
 BUILT_UNDER = "tidemark_embed_fingerprint"
 """The key of the fingerprint that a generation was made under."""
 
-OTHER_SETTINGS_CURE = (
+OTHER_SETTINGS_HINT = (
     "Build a new generation (the rebuild_index DAG); if the collection is not Tidemark's, choose another "
     "index name."
 )
@@ -204,7 +204,7 @@ class Layout:
     def other_settings(self, collection: str, what: str) -> PermanentError:
         return PermanentError(
             f"Collection {collection} {what}, which cannot be changed in place.",
-            OTHER_SETTINGS_CURE,
+            OTHER_SETTINGS_HINT,
         )
 
     def is_live(self, generation: int) -> PermanentError:

@@ -1,6 +1,6 @@
 """The first look at a fetched page: its main text, its blocks, and whether to believe it.
 
-A false suspicion keeps a good page out of the index, so nothing is suspected on one piece of evidence: the
+A false anomaly keeps a good page out of the index, so nothing is suspected on one piece of evidence: the
 page must say little, its title or heading must say just what is suspected, and a sentence or the structure of
 the page must agree. A page with code, tables or much text is never suspected.
 
@@ -37,7 +37,7 @@ from tidemark.adapters.partition.html.boilerplate import (
     words_of,
 )
 from tidemark.adapters.partition.html.cleaner import CleanPage, clean_html, heading_text, parse_page
-from tidemark.domain.documents import Inspection, RawDocument, Suspicion
+from tidemark.domain.documents import Anomaly, Inspection, RawDocument
 from tidemark.domain.errors import DocumentError
 from tidemark.domain.hashing import digest_text
 
@@ -423,7 +423,7 @@ _ECHO = 40
 """Characters beside headings: a server's signature, a link home."""
 _LONGEST_WALL = 4000
 
-Verdict = tuple[Suspicion, str]
+Verdict = tuple[Anomaly, str]
 
 
 class HtmlInspector:
@@ -434,29 +434,29 @@ class HtmlInspector:
         self._max_depth = max_depth
 
     def inspect(
-        self, raw: RawDocument, furniture: frozenset[int] = frozenset()
+        self, raw: RawDocument, boilerplate: frozenset[int] = frozenset()
     ) -> Inspection | None:
         """Look at a page; None for what is no web page, or one that cannot be read.
 
-        ``furniture``: blocks of the site that are no part of its text; they are among ``blocks`` still.
+        ``boilerplate``: blocks of the site that are no part of its text; they are among ``blocks`` still.
         """
         if raw.media_type not in _PAGES:
             return None
         try:
             html = decode(raw.content, raw.charset, raw.uri)
             page = clean_html(html, raw.uri, self._max_depth)
-            # Told before they are dropped: what is furniture is learned again from them.
+            # Told before they are dropped: what is boilerplate is learned again from them.
             blocks = blocks_of(page.root)
-            if furniture:
-                drop_blocks(page.root, furniture)
+            if boilerplate:
+                drop_blocks(page.root, boilerplate)
             text = main_text(page)
             verdict = None
             if len(text) <= _LONGEST_WALL:
                 verdict = judge(look_at(page, html, text), html, raw.uri)
         except DocumentError:
             return None  # the partitioner refuses it too, and says why
-        suspicion, detail = verdict or (None, "")
-        return Inspection(digest_text(text), len(text), blocks, suspicion, detail)
+        anomaly, detail = verdict or (None, "")
+        return Inspection(digest_text(text), len(text), blocks, anomaly, detail)
 
 
 def _measured(raw: RawDocument) -> Inspection | None:
@@ -511,7 +511,7 @@ def _not_found(look: Look, uri: str) -> Verdict | None:
     to_visitor = said and ("you" in said or plainly)
     begins = said and len(look.text) <= 250 and said in plain(look.text)[:150]
     if (named and (to_visitor or (plainly and rest <= _ECHO))) or (begins and not look.headings):
-        return Suspicion.SOFT_404, _quoted(named, said, _length(look))
+        return Anomaly.SOFT_404, _quoted(named, said, _length(look))
     return None
 
 
@@ -530,7 +530,7 @@ def _server_error(look: Look, uri: str) -> Verdict | None:
     if look.about_else and not phrases.SERVER_ERROR.names(look.about_else):
         return None
     if named and (said or (numbered and len(look.text) <= _HARDLY)):
-        return Suspicion.SOFT_404, _quoted(named, said, _length(look))
+        return Anomaly.SOFT_404, _quoted(named, said, _length(look))
     return None
 
 
@@ -540,10 +540,10 @@ def _parked(look: Look, uri: str) -> Verdict | None:
         host = (urlsplit(uri).hostname or "").removeprefix("www.")
         own = bool(host) and host in plain(named)
         if own or said or len(look.text) <= _HARDLY:
-            return Suspicion.PARKED, _quoted(named, said, _length(look))
+            return Anomaly.PARKED, _quoted(named, said, _length(look))
     named, said = look.named(PLACEHOLDER), look.says(PLACEHOLDER)
     if named and said:
-        return Suspicion.PARKED, _quoted(named, said, "a server's default page")
+        return Anomaly.PARKED, _quoted(named, said, "a server's default page")
     return None
 
 
@@ -563,11 +563,11 @@ def _needs_javascript(look: Look, structure: Structure) -> Verdict | None:
     hidden = JAVASCRIPT.says(structure.noscript)
     counts = (f"{structure.scripts} scripts", _length(look))
     if shown and not (look.headings and len(look.text) > 120):
-        return Suspicion.NEEDS_JAVASCRIPT, _quoted("", shown, *counts)
+        return Anomaly.NEEDS_JAVASCRIPT, _quoted("", shown, *counts)
     empty = not look.text or JAVASCRIPT.names(look.text)
     if empty and (hidden or structure.mount):
         where = f"an empty element “{structure.mount}”" if structure.mount else ""
-        return Suspicion.NEEDS_JAVASCRIPT, _quoted("", hidden, where, *counts)
+        return Anomaly.NEEDS_JAVASCRIPT, _quoted("", hidden, where, *counts)
     return None
 
 
@@ -580,11 +580,11 @@ def _login(look: Look, structure: Structure) -> Verdict | None:
     said = look.says(LOGIN)
     pressed = next((b for b in structure.buttons if LOGIN.names(b)), "")
     if structure.password:
-        return Suspicion.LOGIN_WALL, _quoted(named, said, "a field for a password", _length(look))
+        return Anomaly.LOGIN_WALL, _quoted(named, said, "a field for a password", _length(look))
     if structure.account and (pressed or said or len(look.text) <= 200):
-        return Suspicion.LOGIN_WALL, _quoted(named, said, "a field for an account", _length(look))
+        return Anomaly.LOGIN_WALL, _quoted(named, said, "a field for an account", _length(look))
     if said and pressed and len(look.text) <= 300:
-        return Suspicion.LOGIN_WALL, _quoted(named, said, f"a button “{pressed}”", _length(look))
+        return Anomaly.LOGIN_WALL, _quoted(named, said, f"a button “{pressed}”", _length(look))
     return None
 
 
@@ -596,5 +596,5 @@ def _consent(look: Look, structure: Structure) -> Verdict | None:
     if look.about_else and not CONSENT.names(look.about_else):
         return None
     if named and said and pressed:
-        return Suspicion.CONSENT_WALL, _quoted(named, said, f"a button “{pressed}”", _length(look))
+        return Anomaly.CONSENT_WALL, _quoted(named, said, f"a button “{pressed}”", _length(look))
     return None

@@ -43,14 +43,14 @@ def postgres_url(url: str | URL) -> URL:
 
     Raises ``ConfigurationError``, without quoting the URL, when it is none of Postgres.
     """
-    cure = "Write it as postgresql://user:password@host:5432/database."
+    hint = "Write it as postgresql://user:password@host:5432/database."
     try:
         parsed = make_url(url)
     except (exc.ArgumentError, ValueError) as error:
-        raise ConfigurationError("The database URL cannot be read.", cure) from error
+        raise ConfigurationError("The database URL cannot be read.", hint) from error
     if parsed.drivername.partition("+")[0] not in ("postgresql", "postgres"):
         raise ConfigurationError(
-            f"The database URL is of {parsed.drivername}, and the ledger needs Postgres.", cure
+            f"The database URL is of {parsed.drivername}, and the ledger needs Postgres.", hint
         )
     return parsed.set(drivername="postgresql+psycopg")
 

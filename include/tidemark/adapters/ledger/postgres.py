@@ -207,8 +207,8 @@ class PostgresSites:
                 .where(tables.source.c.name == state.source)
                 .values(
                     state=state.state,
-                    furniture=list(state.furniture),
-                    furniture_pages=state.furniture_pages,
+                    furniture=list(state.boilerplate),
+                    furniture_pages=state.boilerplate_pages,
                 )
             )
 

@@ -22,11 +22,11 @@ from tidemark.domain.records import (
     Failure,
     GenerationRecord,
     GenerationStatus,
+    HeldVersion,
     RunDocument,
     RunRecord,
     RunStatus,
     SectionRecord,
-    Suspect,
     Tombstone,
     VersionRecord,
 )
@@ -50,7 +50,7 @@ def _failure_json(failure: Failure | None) -> Values | None:
     return {
         "stage": failure.stage,
         "message": storable(failure.message),
-        "cure": storable(failure.cure),
+        "cure": storable(failure.hint),
         "raw_hash": failure.raw_hash,
         "fingerprint": failure.fingerprint,
         "first_at": failure.first_at.isoformat(),
@@ -66,20 +66,21 @@ def _failure(stored: Mapping[str, Any] | None) -> Failure | None:
     if stored is None:
         return None
     times = {key: datetime.fromisoformat(stored[key]) for key in ("first_at", "last_at")}
-    return Failure(**{**stored, **times})
+    values = {("hint" if key == "cure" else key): value for key, value in stored.items()}
+    return Failure(**{**values, **times})
 
 
-def suspect_json(suspect: Suspect | None) -> Values | None:
+def suspect_json(suspect: HeldVersion | None) -> Values | None:
     if suspect is None:
         return None
     since = suspect.since.isoformat()
     return {**_fields(suspect), "detail": storable(suspect.detail), "since": since}
 
 
-def _suspect(stored: Mapping[str, Any] | None) -> Suspect | None:
+def _suspect(stored: Mapping[str, Any] | None) -> HeldVersion | None:
     if stored is None:
         return None
-    return Suspect(**{**stored, "since": datetime.fromisoformat(stored["since"])})
+    return HeldVersion(**{**stored, "since": datetime.fromisoformat(stored["since"])})
 
 
 _CONVERTED = ("status", "validators", "fingerprints", "failure", "suspect")

@@ -126,11 +126,11 @@ def _by_entries(raw: RawDocument, archive: ZipFile, names: set[str]) -> Format:
         return Format.EPUB
     for word, what in _OTHER_OPEN_DOCUMENTS.items():
         if word in mimetype:
-            said, _, cure = what.partition(": ")
+            said, _, hint = what.partition(": ")
             raise DocumentError(
                 "partition",
                 f"{raw.uri} is {said}, which is not read.",
-                f"{cure[0].upper()}{cure[1:]}.",
+                f"{hint[0].upper()}{hint[1:]}.",
             )
     raise DocumentError(
         "partition", f"{raw.uri} is an archive, not a document.", f"Unpack it: {READABLE} are read."

@@ -27,11 +27,11 @@ from tidemark.domain.hashing import Canonical, digest_of, fingerprint
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A document to be read. furniture: blocks of its site that are dropped from its pages."""
+    """A document to be read. boilerplate: blocks of its site that are dropped from its pages."""
 
     raw: RawDocument
     options: UnstructuredOptions
-    furniture: frozenset[int] = frozenset()
+    boilerplate: frozenset[int] = frozenset()
 
     def text(self) -> str:
         """Its bytes decoded. Raises ``DocumentError`` when they are no text."""
@@ -42,7 +42,7 @@ def _html(reading: Reading) -> PartitionedDocument:
     from tidemark.adapters.partition.html.reader import partition_page
 
     depth = reading.options.max_html_depth
-    return partition_page(reading.text(), reading.raw.uri, depth, reading.furniture)
+    return partition_page(reading.text(), reading.raw.uri, depth, reading.boilerplate)
 
 
 def _markdown(reading: Reading) -> PartitionedDocument:
@@ -148,7 +148,7 @@ def _xml(reading: Reading) -> PartitionedDocument:
     from tidemark.adapters.partition.data.xml import partition_xml
 
     raw, depth = reading.raw, reading.options.max_html_depth
-    return partition_xml(raw.content, raw.uri, raw.charset, depth, reading.furniture)
+    return partition_xml(raw.content, raw.uri, raw.charset, depth, reading.boilerplate)
 
 
 def _json(reading: Reading) -> PartitionedDocument:
@@ -239,10 +239,10 @@ class UnstructuredPartitioner:
     def __init__(
         self,
         options: UnstructuredOptions | None = None,
-        furniture: frozenset[int] = frozenset(),
+        boilerplate: frozenset[int] = frozenset(),
     ) -> None:
         self._options = options or UnstructuredOptions()
-        self._furniture = furniture
+        self._boilerplate = boilerplate
 
     @cached_property
     def fingerprint(self) -> str:
@@ -253,15 +253,15 @@ class UnstructuredPartitioner:
             "libraries": {name: _version(name) for name in _DECIDING},
             "options": asdict(self._options),
         }
-        if self._furniture:
-            decided["furniture"] = digest_of(sorted(self._furniture))
+        if self._boilerplate:
+            decided["furniture"] = digest_of(sorted(self._boilerplate))
         return fingerprint("partition", decided)
 
-    def knowing(self, furniture: frozenset[int]) -> "UnstructuredPartitioner":
+    def with_boilerplate(self, boilerplate: frozenset[int]) -> "UnstructuredPartitioner":
         """One that also drops these blocks of a site from its pages."""
-        if furniture == self._furniture:
+        if boilerplate == self._boilerplate:
             return self
-        return UnstructuredPartitioner(self._options, furniture)
+        return UnstructuredPartitioner(self._options, boilerplate)
 
     def partition(self, raw: RawDocument) -> PartitionedDocument:
         """Read one document. Raises ``DocumentError`` when its bytes are at fault."""
@@ -274,7 +274,7 @@ class UnstructuredPartitioner:
             )
         found = recognise(raw, options.max_expanded_bytes, options.max_ratio)
         try:
-            document = READERS[found.format](Reading(found.raw, options, self._furniture))
+            document = READERS[found.format](Reading(found.raw, options, self._boilerplate))
         except etree.LxmlError as error:  # a SyntaxError too, but not one of ours
             raise damaged(raw.uri, error) from error
         except (TidemarkError, NameError, ImportError, SyntaxError, MemoryError):

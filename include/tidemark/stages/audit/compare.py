@@ -18,7 +18,7 @@ from tidemark.stages.audit.pieces import look_again
 from tidemark.stages.audit.sampling import Sampler
 from tidemark.stages.audit.scope import Scope
 from tidemark.stages.audit.sums import Sums, document_of, source_of
-from tidemark.stages.temp_database import Scratched
+from tidemark.stages.temp_database import UsesTempDatabase
 
 PAGE = 500
 WINDOW = 32
@@ -50,19 +50,19 @@ class Seen:
             self.models.setdefault(record.generation, set()).add(record.fingerprints.embed)
 
 
-class _Suspects(Scratched):
+class _Suspects(UsesTempDatabase):
     """Documents to be looked at again, on disk. ``generation``: where something is left of them."""
 
     def __init__(self) -> None:
         super().__init__("CREATE TABLE suspect (document BLOB, generation INTEGER)")
 
     def add(self, suspects: Iterable[tuple[UUID, int | None]]) -> None:
-        self._scratch.database.executemany(
+        self._temp_db.database.executemany(
             "INSERT INTO suspect VALUES (?, ?)", ((key.bytes, number) for key, number in suspects)
         )
 
     def __iter__(self) -> Iterator[tuple[UUID, int | None]]:
-        rows = self._scratch.database.execute("SELECT document, generation FROM suspect")
+        rows = self._temp_db.database.execute("SELECT document, generation FROM suspect")
         return ((UUID(bytes=key), number) for key, number in rows)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
-from tidemark.stages.temp_database import Scratched
+from tidemark.stages.temp_database import UsesTempDatabase
 
 
 class Kind(StrEnum):
@@ -111,12 +111,12 @@ class Stray:
     source: str
 
 
-class Drift(Scratched):
+class Drift(UsesTempDatabase):
     """A context: what was found is gone when it ends."""
 
     def __init__(self) -> None:
         super().__init__(_FOUND, _SERVED, _EXTRAS, _CLAIMED, _SURPLUS)
-        self._database = self._scratch.database
+        self._database = self._temp_db.database
 
     def differs(self, document: Named, counts: Mapping[Kind, int]) -> None:
         """Note what is wrong with a document that the ledger knows, but for what it has too much of."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from tidemark.ports import Clock, Embedder, Ledger, LexicalEncoder, Progress, VectorIndex, quiet
 from tidemark.stages.audit.generations import SETTLE_SECONDS
-from tidemark.stages.job import Job, Tools, utc_now
+from tidemark.stages.job import Dependencies, Job, utc_now
 
 
 @dataclass(frozen=True, slots=True)
-class AuditTools:
+class AuditDependencies:
     """The ports, and what a repair needs of the world.
 
     hand: job (with a run id of its own) and tools of a source. Raises ``ConfigurationError`` when it cannot
@@ -24,7 +24,7 @@ class AuditTools:
     index_name: str
     embedder: Embedder
     lexical: LexicalEncoder
-    hand: Callable[[str], tuple[Job, Tools]]
+    hand: Callable[[str], tuple[Job, Dependencies]]
     will_run: Callable[[str], bool]
     clock: Clock = utc_now
     progress: Progress = field(default_factory=quiet)

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from tidemark.domain.decide import ELSEWHERE, Reason
 from tidemark.ports import Ledger, VectorIndex
 from tidemark.stages.audit.run_audit import audit, counts_agree
-from tidemark.stages.job import Job, Tools
+from tidemark.stages.job import Dependencies, Job
 
 PAGE = 500
 
@@ -38,36 +38,36 @@ def _marked(index: VectorIndex, generation: int) -> list[int]:
     return [generation] if live in (None, generation) else [generation, live]
 
 
-def reconcile(job: Job, tools: Tools, generation: int) -> int:
+def reconcile(job: Job, deps: Dependencies, generation: int) -> int:
     """Note all documents of the source that differ between ledger and index; how many.
 
     0, and next to no work, when the stores are in step. Safe to repeat, safe to kill: the marks agree again
     only after all is noted.
     """
-    if in_step(tools.ledger, tools.index, job.source, generation):
+    if in_step(deps.ledger, deps.index, job.source, generation):
         return 0
-    tools.progress.stage("compare", None)
+    deps.progress.stage("compare", None)
     # Not in a session: the audit waits for documents that are being written, whose writer wants the index.
-    found = audit(tools.ledger, tools.index, generation, job.source)
+    found = audit(deps.ledger, deps.index, generation, job.source)
     wrong = found.documents | found.orphans
-    for other in _marked(tools.index, generation)[1:]:
-        wrong |= _to_go(tools, other, job.source)
+    for other in _marked(deps.index, generation)[1:]:
+        wrong |= _to_go(deps, other, job.source)
     noted, differing = 0, iter(wrong)
     while page := list(islice(differing, PAGE)):
-        uris = dict(_addresses(tools, generation, page))
-        tools.ledger.begin(job.run_id, job.source, uris)
+        uris = dict(_addresses(deps, generation, page))
+        deps.ledger.begin(job.run_id, job.source, uris)
         noted += len(uris)
-    advance(tools.ledger, tools.index, job.source, generation, job.run_id)
+    advance(deps.ledger, deps.index, job.source, generation, job.run_id)
     return noted
 
 
-def _to_go(tools: Tools, live: int, source: str) -> frozenset[UUID]:
+def _to_go(deps: Dependencies, live: int, source: str) -> frozenset[UUID]:
     """What nobody knows of in the live generation while another is built: it must not wait for that.
 
     What only stands elsewhere now does wait: it is there in the generation that is built.
     """
-    orphans = audit(tools.ledger, tools.index, live, source).orphans
-    graves = tools.ledger.tombstones_by_id(list(orphans))
+    orphans = audit(deps.ledger, deps.index, live, source).orphans
+    graves = deps.ledger.tombstones_by_id(list(orphans))
     moved = {key for key, grave in graves.items() if Reason(grave.reason) in ELSEWHERE}
     return orphans - moved
 
@@ -94,25 +94,25 @@ def put_mark(
         index.mark(generation, source, mark)
 
 
-def close(job: Job, tools: Tools, generation: int) -> None:
+def close(job: Job, deps: Dependencies, generation: int) -> None:
     """A fresh mark after the last of a run's writes, if it has written.
 
     So that a store that is restored from a backup taken in the middle of a run is told from one of its end.
     """
-    if tools.ledger.tide_mark(job.source).startswith(f"{job.run_id} "):
-        advance(tools.ledger, tools.index, job.source, generation, "after " + job.run_id)
+    if deps.ledger.tide_mark(job.source).startswith(f"{job.run_id} "):
+        advance(deps.ledger, deps.index, job.source, generation, "after " + job.run_id)
 
 
 def _addresses(
-    tools: Tools, generation: int, documents: Iterable[UUID]
+    deps: Dependencies, generation: int, documents: Iterable[UUID]
 ) -> Iterator[tuple[UUID, str]]:
     wanted = list(documents)
-    known = tools.ledger.documents_by_id(wanted)
-    graves = tools.ledger.tombstones_by_id([key for key in wanted if key not in known])
-    with tools.index.session():
+    known = deps.ledger.documents_by_id(wanted)
+    graves = deps.ledger.tombstones_by_id([key for key in wanted if key not in known])
+    with deps.index.session():
         for key in wanted:
             found = known.get(key) or graves.get(key)
-            yield key, found.uri if found else _address_in_index(tools.index, generation, key)
+            yield key, found.uri if found else _address_in_index(deps.index, generation, key)
 
 
 def _address_in_index(index: VectorIndex, generation: int, document: UUID) -> str:

@@ -21,13 +21,13 @@ from tidemark.ports import VectorIndex
 from tidemark.stages.audit.compare import WINDOW, compare_some, pages
 from tidemark.stages.audit.counting import counted
 from tidemark.stages.audit.drift import Drift, Kind, Named, Stray, What
-from tidemark.stages.audit.given import AuditTools
+from tidemark.stages.audit.given import AuditDependencies
 from tidemark.stages.audit.reconcile import advance
 from tidemark.stages.audit.run_audit import repair as write_again
 from tidemark.stages.audit.scope import Scope
 from tidemark.stages.audit.sums import document_of
-from tidemark.stages.crawl import knowing_site
-from tidemark.stages.job import Job, Tools, target
+from tidemark.stages.crawl import with_site_boilerplate
+from tidemark.stages.job import Dependencies, Job, target
 from tidemark.stages.plan.plan import PlanSummary
 from tidemark.stages.process.payloads import read_indexed
 from tidemark.stages.report import begin, finish, from_ledger
@@ -59,7 +59,7 @@ class _Writer:
     """What documents of the source are written with."""
 
     job: Job
-    tools: Tools
+    deps: Dependencies
     target: Target
 
 
@@ -67,7 +67,7 @@ class _Writer:
 class _Healing:
     """The repair of one source. writer: None for one of which no document is to be written."""
 
-    given: AuditTools
+    given: AuditDependencies
     scope: Scope
     source: str
     repaired: Repaired
@@ -76,7 +76,11 @@ class _Healing:
 
 
 def repair_sources(
-    given: AuditTools, scope: Scope, drift: Drift, generation: int | None, sources: Iterable[str]
+    given: AuditDependencies,
+    scope: Scope,
+    drift: Drift,
+    generation: int | None,
+    sources: Iterable[str],
 ) -> Repaired:
     """Heal what was found, source by source; one that cannot be healed leaves the others to be.
 
@@ -98,13 +102,13 @@ def repair_sources(
     return repaired
 
 
-def _locked(given: AuditTools, source: str) -> AbstractContextManager[None]:
+def _locked(given: AuditDependencies, source: str) -> AbstractContextManager[None]:
     if not source:
         return nullcontext()  # Points that name no source are no run's.
     return given.ledger.lock(source, wait_seconds=given.wait_seconds)
 
 
-def out_of_step(given: AuditTools, source: str, generation: int | None) -> bool:
+def out_of_step(given: AuditDependencies, source: str, generation: int | None) -> bool:
     """Do the tide marks of the stores disagree, as after one of them was restored from a backup?
 
     ``generation``: the one that the next run writes. A source that was never written to it has its marks
@@ -119,7 +123,7 @@ def out_of_step(given: AuditTools, source: str, generation: int | None) -> bool:
     return any(found) or not _in_step_elsewhere(given, source, generation, mark)
 
 
-def _in_step_elsewhere(given: AuditTools, source: str, generation: int, mark: str) -> bool:
+def _in_step_elsewhere(given: AuditDependencies, source: str, generation: int, mark: str) -> bool:
     ledger, index = given.ledger, given.index
     existing = index.generations()
     holding = [n for n in existing if ledger.count_chunks(source, n)]
@@ -130,7 +134,7 @@ def _in_step_elsewhere(given: AuditTools, source: str, generation: int, mark: st
 
 
 def _heal_source(
-    given: AuditTools,
+    given: AuditDependencies,
     scope: Scope,
     drift: Drift,
     generation: int | None,
@@ -146,24 +150,24 @@ def _heal_source(
             "There is no generation under the configured model to repair it in.",
             f"Run `tidemark index {source}`, which begins one.",
         )
-    job, tools = given.hand(source)
-    tools = knowing_site(job, replace(tools, index=counted(tools.index, repaired.did)))
-    writer = _Writer(job, tools, target(job, tools, generation))
+    job, deps = given.hand(source)
+    deps = with_site_boilerplate(job, replace(deps, index=counted(deps.index, repaired.did)))
+    writer = _Writer(job, deps, target(job, deps, generation))
     in_step = not out_of_step(given, source, generation)
-    begin(job, tools, "repair")
+    begin(job, deps, "repair")
     status = RunStatus.FAILED
     try:
         if in_step:
-            advance(tools.ledger, given.index, source, generation, job.run_id)
+            advance(deps.ledger, given.index, source, generation, job.run_id)
         healing = _Healing(given, scope, source, repaired, writer, in_step)
         left = _heal(healing, drift, TURNS)
         # Not before all that differs is healed or noted: the marks say that the stores can be believed.
-        advance(tools.ledger, given.index, source, generation, job.run_id)
+        advance(deps.ledger, given.index, source, generation, job.run_id)
         status = RunStatus.FAILED if left else RunStatus.SUCCESS
     finally:
         _note_failures(writer, repaired)
-        summary = from_ledger(job, tools.ledger, PlanSummary())
-        finish(job, tools, replace(summary, status=status.value))
+        summary = from_ledger(job, deps.ledger, PlanSummary())
+        finish(job, deps, replace(summary, status=status.value))
 
 
 def _heal(healing: _Healing, drift: Drift, turns: int) -> int:
@@ -187,7 +191,7 @@ def _heal(healing: _Healing, drift: Drift, turns: int) -> int:
 
 
 def _write_again(healing: _Healing, writer: _Writer, drift: Drift, page: Sequence[Named]) -> None:
-    ledger, job = writer.tools.ledger, writer.job
+    ledger, job = writer.deps.ledger, writer.job
     records = ledger.documents_by_id([named.document_id for named in page])
     todo = {key: r for key, r in records.items() if not _has_failed(writer, r)}
     # As in any run: killed from here on, the next one asks the index what it holds of them.
@@ -195,7 +199,7 @@ def _write_again(healing: _Healing, writer: _Writer, drift: Drift, page: Sequenc
     anew = drift.of_kinds(_EMBED_ANEW, todo)
     for keys, how in ((todo.keys() - anew, job), (anew, replace(job, force=True))):
         if keys:
-            done = write_again(how, writer.tools, writer.target, [todo[key] for key in keys])
+            done = write_again(how, writer.deps, writer.target, [todo[key] for key in keys])
             healing.repaired.did["vectors_made"] += done.chunks.embedded
             healing.repaired.did["vectors_reused"] += done.chunks.kept
     healing.given.progress.advance(len(page), page[-1].uri)
@@ -208,14 +212,14 @@ def _has_failed(writer: _Writer, record: DocumentRecord) -> bool:
 
 
 def _note_failures(writer: _Writer, repaired: Repaired) -> None:
-    for event in writer.tools.ledger.run_events(writer.job.run_id):
+    for event in writer.deps.ledger.run_events(writer.job.run_id):
         if event.action == Action.QUARANTINE.value:
             repaired.failures += 1
             if len(repaired.failed) < NAMED:
                 repaired.failed[event.uri] = event.detail
 
 
-def _adopt_strays(given: AuditTools, drift: Drift) -> None:
+def _adopt_strays(given: AuditDependencies, drift: Drift) -> None:
     """Give points and sections the name of their document back; what else is wrong, the writing finds."""
     for page in pages(drift.strays(), WINDOW):
         with given.ledger.lock_documents([stray.document_id for stray in page]):
@@ -279,7 +283,7 @@ def _clear(
         index.delete_sections(generation, list(held.sections))
 
 
-def _remove_loose(given: AuditTools, drift: Drift, repaired: Repaired) -> None:
+def _remove_loose(given: AuditDependencies, drift: Drift, repaired: Repaired) -> None:
     """Delete points and sections that name no document, if they still do not."""
     index = counted(given.index, repaired.did)
     for what in What:

@@ -16,7 +16,7 @@ from tidemark.stages.audit.compare import PAGE, compare_all, compare_some, pages
 from tidemark.stages.audit.drift import Drift, Kind
 from tidemark.stages.audit.scope import scope_of
 from tidemark.stages.codec import Planned
-from tidemark.stages.job import Job, Tools
+from tidemark.stages.job import Dependencies, Job
 from tidemark.stages.process.payloads import read_indexed
 from tidemark.stages.process.process import BatchSummary, process
 
@@ -145,10 +145,10 @@ def remove_orphans(index: VectorIndex, generation: int, orphans: Iterable[UUID])
 
 
 def repair(
-    job: Job, tools: Tools, target: Target, records: Iterable[DocumentRecord]
+    job: Job, deps: Dependencies, target: Target, records: Iterable[DocumentRecord]
 ) -> BatchSummary:
     """Write documents again from their snapshots. Points that are there keep their vectors."""
-    return process(job, tools, target, (_to_repair(record) for record in records))
+    return process(job, deps, target, (_to_repair(record) for record in records))
 
 
 def _to_repair(record: DocumentRecord) -> Planned:

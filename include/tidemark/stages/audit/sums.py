@@ -14,7 +14,7 @@ from tidemark.domain.hashing import (
 )
 from tidemark.ports import VectorIndex
 from tidemark.stages.audit.drift import What
-from tidemark.stages.temp_database import Scratched
+from tidemark.stages.temp_database import UsesTempDatabase
 
 IN_MEMORY = 20_000
 """Documents whose sums are held in memory (some 8 MB) before they are added to those on disk."""
@@ -47,12 +47,12 @@ def source_of(point: StoredPoint) -> str:
     return named if isinstance(named, str) else ""
 
 
-class Sums(Scratched):
+class Sums(UsesTempDatabase):
     """A context: per generation and document the sum of what the index holds of it."""
 
     def __init__(self) -> None:
         super().__init__(_HELD, _LOOSE)
-        self._database = self._scratch.database
+        self._database = self._temp_db.database
         self._recent: dict[tuple[int, bytes], int] = {}
 
     def read(self, index: VectorIndex, generation: int, source: str | None) -> None:

@@ -14,7 +14,7 @@ from tidemark.stages.audit.generations import (
     look_at_generations,
     repair_generations,
 )
-from tidemark.stages.audit.given import AuditTools
+from tidemark.stages.audit.given import AuditDependencies
 from tidemark.stages.audit.repair import Repaired, out_of_step, repair_sources
 from tidemark.stages.audit.report import AuditReport
 from tidemark.stages.audit.sampling import Sampled, Sampler
@@ -36,7 +36,7 @@ class _Found:
 
 
 def audit_index(
-    given: AuditTools,
+    given: AuditDependencies,
     source: str | None = None,
     *,
     repair: bool = False,
@@ -74,7 +74,7 @@ def audit_index(
     return report
 
 
-def audited_generations(given: AuditTools, current: int | None) -> set[int]:
+def audited_generations(given: AuditDependencies, current: int | None) -> set[int]:
     """Those that the ledger wants, and the one that the next run writes."""
     wanted = {
         record.number
@@ -84,20 +84,22 @@ def audited_generations(given: AuditTools, current: int | None) -> set[int]:
     return wanted if current is None else wanted | {current}
 
 
-def _scope(given: AuditTools, current: int | None) -> Scope:
+def _scope(given: AuditDependencies, current: int | None) -> Scope:
     wanted = audited_generations(given, current)
     scope = scope_of(given.ledger, given.index, wanted, given.index_name)
     return replace(scope, progress=given.progress)
 
 
-def _search(given: AuditTools, generation: int | None, sample: Iterable[Sampled]) -> Findable:
+def _search(
+    given: AuditDependencies, generation: int | None, sample: Iterable[Sampled]
+) -> Findable:
     if generation is None:
         return Findable()
     return search_for(given.ledger, given.index, generation, given.embedder, given.lexical, sample)
 
 
 def _report(
-    given: AuditTools, source: str | None, current: int | None, drift: Drift, found: _Found
+    given: AuditDependencies, source: str | None, current: int | None, drift: Drift, found: _Found
 ) -> AuditReport:
     counts = drift.counts() + _of_generations(found.generations)
     names = [source] if source is not None else given.ledger.sources()
@@ -147,7 +149,7 @@ def _lost(found: GenerationFindings, what: What) -> list[str]:
 
 
 def _repair(
-    given: AuditTools, current: int | None, drift: Drift, found: _Found, report: AuditReport
+    given: AuditDependencies, current: int | None, drift: Drift, found: _Found, report: AuditReport
 ) -> tuple[AuditReport, Repaired]:
     did, left = repair_generations(
         given.ledger, given.index, given.index_name, found.generations, found.seen.models,
@@ -187,7 +189,7 @@ def _served_wrong(scope: Scope, drift: Drift, current: int | None) -> tuple[int,
 
 
 def _keep(
-    given: AuditTools, report: AuditReport, seen: Seen, drift: Drift, repaired: Repaired
+    given: AuditDependencies, report: AuditReport, seen: Seen, drift: Drift, repaired: Repaired
 ) -> None:
     """One row for each source, and one for all where all were audited."""
     now = given.clock()

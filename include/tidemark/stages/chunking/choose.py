@@ -117,7 +117,7 @@ class _Counts:
                 self.short += 1
 
 
-def sniff_content(document: PartitionedDocument) -> str:
+def detect_content(document: PartitionedDocument) -> str:
     """One of "code", "table", "faq", "contract", "prose" and "docs", by a bounded look at each element."""
     counts = _Counts()
     for element in document.elements:
@@ -176,5 +176,5 @@ def choose_profile(choice: ProfileChoice, uri: str, document: PartitionedDocumen
             return profile
     if choice.default is not None:
         return choice.default
-    kind = sniff_content(document)
+    kind = detect_content(document)
     return choice.by_content.get(kind) or BUILT_IN[kind]

@@ -32,7 +32,7 @@ def _same(one: str, other: str) -> bool:
     )
 
 
-def breadcrumb(names: Sequence[str], budget: int, tokenizer: Tokenizer) -> tuple[str, int]:
+def heading_context(names: Sequence[str], budget: int, tokenizer: Tokenizer) -> tuple[str, int]:
     """Join names, shortened from the middle to at most ``budget`` tokens; the line and its tokens.
 
     The innermost name and the outermost go last, since they tell most; when even they are too long
@@ -167,7 +167,7 @@ class Cutter:
             return []
         profile = self.strategy.profile
         names = names_of(self.title, region.path)
-        above, above_tokens = breadcrumb(
+        above, above_tokens = heading_context(
             names, allowed // _BREADCRUMB_SHARE, self.strategy.tokenizer
         )
         budget = allowed - above_tokens

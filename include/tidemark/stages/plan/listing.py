@@ -10,14 +10,14 @@ from itertools import islice
 from typing import Self
 from uuid import UUID
 
-from tidemark.domain.decide import DUPLICATE_FROM, Surroundings
+from tidemark.domain.decide import DUPLICATE_FROM, ListingContext
 from tidemark.domain.documents import CrawlEnd, Observation, Outcome
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import Alias, DocumentRecord
 from tidemark.stages.crawl import read_listing
-from tidemark.stages.job import Job, Tools
+from tidemark.stages.job import Dependencies, Job
 from tidemark.stages.takedown.block_list import KeptOut
-from tidemark.stages.temp_database import Scratched
+from tidemark.stages.temp_database import UsesTempDatabase
 
 PAGE = 500
 REPEATED = 3
@@ -48,15 +48,15 @@ class Page:
     records: dict[UUID, DocumentRecord]
 
 
-class Survey(Scratched):
+class ListingIndex(UsesTempDatabase):
     """One listing as a whole; a context manager."""
 
-    def __init__(self, job: Job, tools: Tools) -> None:
+    def __init__(self, job: Job, deps: Dependencies) -> None:
         self._job = job
-        self._tools = tools
+        self._deps = deps
         super().__init__(*_SCHEMA)
         self._live: dict[str, DocumentRecord] = {}
-        self.kept_out = KeptOut.of(tools.ledger, tools.artifacts, job.source, self._live.get)
+        self.kept_out = KeptOut.of(deps.ledger, deps.artifacts, job.source, self._live.get)
         self.end = CrawlEnd(complete=False, authoritative=False)
 
     def __enter__(self) -> Self:
@@ -65,7 +65,7 @@ class Survey(Scratched):
 
     def pages(self) -> Iterator[Page]:
         """Stream the listing in pages, each document once, as it is first named. To be called once."""
-        decided = self._scratch.database
+        decided = self._temp_db.database
         for page in self._listing():
             fresh = {}
             for key, observed in page.observed.items():
@@ -83,14 +83,14 @@ class Survey(Scratched):
 
         Known once the whole listing was asked about (``surroundings``).
         """
-        row = self._scratch.database.execute(
+        row = self._temp_db.database.execute(
             "SELECT target FROM left_for WHERE id = ?", (document.bytes,)
         ).fetchone()
         return str(row[0]) if row else ""
 
     def note_leaving(self, record: DocumentRecord, target: str) -> None:
         """Note that a document is to be let go because its address leads to another one."""
-        self._scratch.database.execute(
+        self._temp_db.database.execute(
             "INSERT OR IGNORE INTO leaving VALUES (?, ?, ?, ?)",
             (
                 record.document_id.bytes,
@@ -103,7 +103,7 @@ class Survey(Scratched):
     def note_duplicate(self, uri: str, kept: str) -> None:
         """Note that an address has the text of another: what leads to the one leads to the other."""
         ends = [document_id(self._job.source, address).bytes for address in (kept, uri)]
-        self._scratch.database.execute("INSERT OR REPLACE INTO same VALUES (?, ?)", ends[::-1])
+        self._temp_db.database.execute("INSERT OR REPLACE INTO same VALUES (?, ?)", ends[::-1])
 
     def collapsed(self) -> Iterator[str]:
         """URIs of documents with texts of their own that all lead to one place, where one may stand."""
@@ -112,19 +112,19 @@ class Survey(Scratched):
             f"SELECT {ends} AS place FROM leaving GROUP BY place "  # noqa: S608 - no value is in it
             "HAVING count(DISTINCT text) >= ?"
         )
-        rows = self._scratch.database.execute(
+        rows = self._temp_db.database.execute(
             f"SELECT uri FROM leaving WHERE {ends} IN ({crowded}) ORDER BY uri",  # noqa: S608 - as above
             (COLLAPSED,),
         )
         yield from (uri for (uri,) in rows)
 
-    def surroundings(self, page: Page) -> dict[UUID, Surroundings]:
+    def listing_context(self, page: Page) -> dict[UUID, ListingContext]:
         """What the rest of the listing says, for those items of which it says something."""
-        found: dict[UUID, Surroundings] = {}
+        found: dict[UUID, ListingContext] = {}
         for key, observed in page.observed.items():
             if observed.outcome in (Outcome.MOVED, Outcome.ALIAS):
                 state = self._state(document_id(self._job.source, observed.target))
-                found[key] = Surroundings(target_here=state in (_THERE, _REWRITTEN))
+                found[key] = ListingContext(target_here=state in (_THERE, _REWRITTEN))
         fetched = {k: o for k, o in page.observed.items() if o.outcome is Outcome.FETCHED}
         alike = {} if not self._job.judge else fetched
         living = self._living([o.text_hash for o in alike.values() if o.text_hash])
@@ -133,24 +133,24 @@ class Survey(Scratched):
                 around = self._around(observed, living, new=record is None)
                 if around.duplicate_of:
                     self.note_duplicate(observed.uri, around.duplicate_of)
-                if around != Surroundings():
+                if around != ListingContext():
                     found[key] = around
         new = {k: o for k, o in fetched.items() if k not in page.records}
         for key, (origin, moved_from) in self._origins(new).items():
             if moved_from:
-                self._scratch.database.execute(
+                self._temp_db.database.execute(
                     "INSERT OR IGNORE INTO left_for VALUES (?, ?)",
                     (origin.bytes, new[key].uri),
                 )
             found[key] = replace(
-                found.get(key, Surroundings()), origin=origin, moved_from=moved_from
+                found.get(key, ListingContext()), origin=origin, moved_from=moved_from
             )
         return found
 
     # The first reading
 
     def _read(self) -> None:
-        database = self._scratch.database
+        database = self._temp_db.database
         for page in self._listing():
             database.execute("BEGIN")
             database.executemany(
@@ -181,7 +181,7 @@ class Survey(Scratched):
         database.execute("CREATE INDEX text_hash ON text (hash)")
 
     def _listing(self) -> Iterator[Page]:
-        listing = read_listing(self._tools.artifacts, self._job.run_id)
+        listing = read_listing(self._deps.artifacts, self._job.run_id)
         while values := list(islice(listing, PAGE)):
             observed: dict[UUID, Observation] = {}
             for value in values:
@@ -189,7 +189,7 @@ class Survey(Scratched):
                     self.end = value
                 else:
                     observed.setdefault(document_id(self._job.source, value.uri), value)
-            records = self._tools.ledger.documents_by_id(list(observed))
+            records = self._deps.ledger.documents_by_id(list(observed))
             told = self._with_duplicates(observed, records)
             self._live.clear()
             self._live.update({r.uri: r for r in records.values() if r.raw_hash is not None})
@@ -207,7 +207,7 @@ class Survey(Scratched):
         ]
         if not unknown:
             return observed
-        aliases = self._tools.ledger.aliases_by_uri(self._job.source, unknown)
+        aliases = self._deps.ledger.aliases_by_uri(self._job.source, unknown)
         return {
             key: _as_fetched(o, aliases[o.uri])
             if key not in records and o.uri in aliases and o.outcome is Outcome.NOT_MODIFIED
@@ -218,7 +218,7 @@ class Survey(Scratched):
     # The second reading
 
     def _state(self, document: UUID) -> int | None:
-        row = self._scratch.database.execute(
+        row = self._temp_db.database.execute(
             "SELECT state FROM seen WHERE id = ?", (document.bytes,)
         ).fetchone()
         return int(row[0]) if row else None
@@ -227,7 +227,7 @@ class Survey(Scratched):
         """URIs of the documents that are live with a text and stay, shortest first."""
         living: dict[str, list[str]] = {}
         if texts:
-            for record in self._tools.ledger.documents_by_text(self._job.source, texts):
+            for record in self._deps.ledger.documents_by_text(self._job.source, texts):
                 if record.text_hash and self._stays(record):
                     living.setdefault(record.text_hash, []).append(record.uri)
         return {text: sorted(uris, key=_by_length) for text, uris in living.items()}
@@ -242,7 +242,7 @@ class Survey(Scratched):
 
     def _state_of(self, observed: Observation, record: DocumentRecord | None) -> int:
         if observed.outcome in _CONTENT:
-            if observed.suspicion and self._job.judge:
+            if observed.anomaly and self._job.judge:
                 return _KEPT if record is not None else _OTHER
             return _REWRITTEN if _rewritten(record, observed) else _THERE
         copied = observed.outcome is Outcome.EXCLUDED and observed.target not in ("", observed.uri)
@@ -252,29 +252,29 @@ class Survey(Scratched):
 
     def _around(
         self, observed: Observation, living: dict[str, list[str]], *, new: bool
-    ) -> Surroundings:
+    ) -> ListingContext:
         if not observed.text_hash or not _comparable(observed):
-            return Surroundings()
+            return ListingContext()
         count = "SELECT count(*), sum(changed) FROM text WHERE hash = ?"
-        everywhere, changed = self._scratch.database.execute(
+        everywhere, changed = self._temp_db.database.execute(
             count, (observed.text_hash,)
         ).fetchone()
         if (changed or 0) >= REPEATED:
-            return Surroundings(repeated=everywhere)
+            return ListingContext(repeated=everywhere)
         if not new:
-            return Surroundings()
-        first = self._scratch.database.execute(
+            return ListingContext()
+        first = self._temp_db.database.execute(
             "SELECT uri FROM text WHERE hash = ? AND new ORDER BY length(uri), uri LIMIT 1",
             (observed.text_hash,),
         ).fetchone()
         kept = (living.get(observed.text_hash) or [first[0] if first else observed.uri])[0]
-        return Surroundings(duplicate_of="" if kept == observed.uri else kept)
+        return ListingContext(duplicate_of="" if kept == observed.uri else kept)
 
     def _origins(self, new: dict[UUID, Observation]) -> dict[UUID, tuple[UUID, str]]:
         """For new items the document that they were, or whose bytes they have: its id, its URI if it goes."""
         if not new:
             return {}
-        source, ledger = self._job.source, self._tools.ledger
+        source, ledger = self._job.source, self._deps.ledger
         moves = {k: uri for k, o in new.items() if (uri := self._moved_to(o.uri))}
         before = {k: document_id(source, uri) for k, uri in moves.items()}
         known = ledger.documents_by_id(list(before.values()))
@@ -303,7 +303,7 @@ class Survey(Scratched):
         return state == _GOING
 
     def _moved_to(self, uri: str) -> str:
-        row = self._scratch.database.execute(
+        row = self._temp_db.database.execute(
             "SELECT uri FROM move WHERE target = ?", (uri,)
         ).fetchone()
         return str(row[0]) if row else ""
@@ -312,7 +312,7 @@ class Survey(Scratched):
 def _comparable(observed: Observation) -> bool:
     return (
         observed.outcome is Outcome.FETCHED
-        and not observed.suspicion
+        and not observed.anomaly
         and (observed.text_length or 0) >= DUPLICATE_FROM
     )
 

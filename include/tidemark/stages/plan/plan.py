@@ -11,8 +11,8 @@ from tidemark.domain.decide import (
     ELSEWHERE,
     Action,
     Decision,
+    ListingContext,
     Reason,
-    Surroundings,
     Target,
     decide,
     decide_absent,
@@ -25,45 +25,49 @@ from tidemark.domain.hashing import Canonical
 from tidemark.domain.records import DocumentRecord
 from tidemark.ports import ArtifactStore, Ledger, LineWriter
 from tidemark.stages.codec import Planned, decode_planned, encode_planned
-from tidemark.stages.crawl import furniture_then_and_now
-from tidemark.stages.job import Job, Tools, batch_key, plan_key, raw_key
-from tidemark.stages.plan.listing import Page, Survey
+from tidemark.stages.crawl import boilerplate_then_and_now
+from tidemark.stages.job import Dependencies, Job, batch_key, plan_key, raw_key
+from tidemark.stages.plan.listing import ListingIndex, Page
 
 # Recount: before a person is asked about many changed pages, look whether only their frame has changed.
 #
 # A banner that comes or goes on every page of a site changes the text of them all, and means nothing. What a
 # crawl has learnt of it is known only at its end; so, when a guard would ask, the changed pages are measured
-# once more, without the furniture of then and of now.
+# once more, without the boilerplate of then and of now.
 
 
-def recount_changes(tools: Tools, planned: Iterable[Planned], furniture: frozenset[int]) -> Census:
+def recount_changes(
+    deps: Dependencies, planned: Iterable[Planned], boilerplate: frozenset[int]
+) -> Census:
     """Count the documents of a plan whose text is another one without these blocks.
 
     Reads both versions of each changed page: work in proportion to what changed, and only when asked for.
     """
     census = Census()
     for one in planned:
-        if one.decision.action is Action.UPDATE and _is_another(tools, one, furniture):
+        if one.decision.action is Action.UPDATE and _is_another(deps, one, boilerplate):
             census.add(Sort.CHANGED, one.decision.uri)
     return census
 
 
-def _is_another(tools: Tools, planned: Planned, furniture: frozenset[int]) -> bool:
-    record, observed = tools.ledger.document(planned.decision.document_id), planned.observed
+def _is_another(deps: Dependencies, planned: Planned, boilerplate: frozenset[int]) -> bool:
+    record, observed = deps.ledger.document(planned.decision.document_id), planned.observed
     if record is None or record.raw_hash in (None, planned.decision.raw_hash):
         return False
     if observed is not None and is_shrunk(observed, record):
         return False  # another guard counts it
-    if tools.inspector is None:
+    if deps.inspector is None:
         return True
     texts = []
-    for raw in _versions(tools, planned, record):
-        seen = tools.inspector.inspect(raw, furniture)
+    for raw in _versions(deps, planned, record):
+        seen = deps.inspector.inspect(raw, boilerplate)
         texts.append(seen.text_hash if seen else None)
     return len(texts) < 2 or texts[0] is None or texts[0] != texts[1]
 
 
-def _versions(tools: Tools, planned: Planned, record: DocumentRecord) -> Iterator[RawDocument]:
+def _versions(
+    deps: Dependencies, planned: Planned, record: DocumentRecord
+) -> Iterator[RawDocument]:
     """The live version and the one that is to follow it, as far as their bytes are at hand."""
     observed = planned.observed
     wanted = [(record.raw_hash, record.media_type, record.charset)]
@@ -72,7 +76,7 @@ def _versions(tools: Tools, planned: Planned, record: DocumentRecord) -> Iterato
         wanted.append((observed.raw_hash, kind, observed.charset))
     for raw_hash, media_type, charset in wanted:
         try:
-            content = tools.artifacts.read(raw_key(raw_hash or "none"))
+            content = deps.artifacts.read(raw_key(raw_hash or "none"))
         except KeyError:
             continue
         yield RawDocument(record.uri, content, media_type, charset, record.fetched_at)
@@ -143,44 +147,47 @@ class PlanSummary:
         }
 
 
-def make_plan(job: Job, tools: Tools, target: Target) -> PlanSummary:
+def make_plan(job: Job, deps: Dependencies, target: Target) -> PlanSummary:
     """Decide for every document and store the decisions and the batches of work; changes nothing else.
 
     When a person must be asked about pages that shrank, the plan is to believe them: whoever approves it
     approves that, and is not asked again by the next run.
     """
     started = perf_counter()
-    plan = _plan(job, tools, target)
+    plan = _plan(job, deps, target)
     if any(breach.sort is Sort.SHRUNK for breach in plan.breaches):
-        plan = _plan(job, tools, replace(target, believe_shrunk=True))
+        plan = _plan(job, deps, replace(target, believe_shrunk=True))
     return replace(plan, seconds=perf_counter() - started)
 
 
-def _plan(job: Job, tools: Tools, target: Target) -> PlanSummary:
+def _plan(job: Job, deps: Dependencies, target: Target) -> PlanSummary:
     actions: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     census = Census()
-    batches = _Batches(job, tools.artifacts)
-    with Survey(job, tools) as survey, tools.artifacts.writer(plan_key(job.run_id)) as plan:
-        for planned, record in _decisions(job, tools, target, survey):
+    batches = _Batches(job, deps.artifacts)
+    with (
+        ListingIndex(job, deps) as listing_index,
+        deps.artifacts.writer(plan_key(job.run_id)) as plan,
+    ):
+        for planned, record in _decisions(job, deps, target, listing_index):
             actions[planned.decision.action.value] += 1
             reasons[planned.decision.reason.value] += 1
-            if (sort := _sort(planned, record, survey)) is not None:
+            if (sort := _sort(planned, record, listing_index)) is not None:
                 census.add(sort, planned.decision.uri)
             if planned.decision.is_work:
                 batches.add(planned)
             else:
                 plan.line(encode_planned(planned))
         batches.close()
-        for uri in survey.collapsed():
+        for uri in listing_index.collapsed():
             census.add(Sort.GONE, uri)
-        end = survey.end
+        end = listing_index.end
     work = sum(actions[a.value] for a in (Action.ADD, Action.UPDATE, Action.RESTORE))
-    live, _ = tools.ledger.totals(job.source)
+    live, _ = deps.ledger.totals(job.source)
     breaches = census.breaches(job.guards, live)
     if any(breach.sort is Sort.CHANGED for breach in breaches):
-        changed = (p for key in batches.keys for p in read_plan(tools.artifacts, key))
-        recounted = recount_changes(tools, changed, furniture_then_and_now(job, tools))
+        changed = (p for key in batches.keys for p in read_plan(deps.artifacts, key))
+        recounted = recount_changes(deps, changed, boilerplate_then_and_now(job, deps))
         kept = (breach for breach in breaches if breach.sort is not Sort.CHANGED)
         breaches = (*kept, *recounted.breaches(job.guards, live))
     return PlanSummary(
@@ -190,7 +197,7 @@ def _plan(job: Job, tools: Tools, target: Target) -> PlanSummary:
         end.complete,
         end.problem,
         batches.bytes,
-        _estimate(tools.ledger, job.source, work, batches),
+        _estimate(deps.ledger, job.source, work, batches),
         0.0,
         breaches,
     )
@@ -221,29 +228,29 @@ def read_all_decisions(
 
 
 def _decisions(
-    job: Job, tools: Tools, target: Target, survey: Survey
+    job: Job, deps: Dependencies, target: Target, listing_index: ListingIndex
 ) -> Iterator[tuple[Planned, DocumentRecord | None]]:
-    in_flight = tools.ledger.in_flight(job.source)
-    for page in survey.pages():
-        yield from _page(page, survey, tools.ledger, target, in_flight)
-    end = survey.end
-    for record in tools.ledger.documents(job.source):
-        if not survey.is_listed(record.document_id):
+    in_flight = deps.ledger.in_flight(job.source)
+    for page in listing_index.pages():
+        yield from _page(page, listing_index, deps.ledger, target, in_flight)
+    end = listing_index.end
+    for record in deps.ledger.documents(job.source):
+        if not listing_index.is_listed(record.document_id):
             begun = in_flight.pop(record.document_id, None) is not None
-            if record.uri in survey.kept_out.by_uri:
-                yield Planned(_taken_down(record, survey), None), record
+            if record.uri in listing_index.kept_out.by_uri:
+                yield Planned(_taken_down(record, listing_index), None), record
                 continue
             decision = decide_absent(
                 record,
                 complete=end.complete,
                 authoritative=end.authoritative,
                 target=target,
-                moved_to=survey.left_for(record.document_id),
+                moved_to=listing_index.left_for(record.document_id),
                 in_flight=begun,
             )
             yield Planned(decision, None), record
-    left = {key: uri for key, uri in in_flight.items() if not survey.is_listed(key)}
-    graves = tools.ledger.tombstones_by_id(list(left))
+    left = {key: uri for key, uri in in_flight.items() if not listing_index.is_listed(key)}
+    graves = deps.ledger.tombstones_by_id(list(left))
     for document, uri in left.items():
         # Begun, never finished, and not in the source any more: what was written of them must go.
         if end.complete or document in graves:
@@ -252,21 +259,21 @@ def _decisions(
             yield Planned(Decision(document, uri, Action.REMOVE, reason), None), None
 
 
-def _taken_down(record: DocumentRecord, survey: Survey) -> Decision:
+def _taken_down(record: DocumentRecord, listing_index: ListingIndex) -> Decision:
     """Removed by order, while a run was writing it, or by an order that was cut short."""
-    detail = survey.kept_out.told(record.uri)
+    detail = listing_index.kept_out.told(record.uri)
     return Decision(record.document_id, record.uri, Action.REMOVE, Reason.TAKEN_DOWN, detail=detail)
 
 
 def _page(
     page: Page,
-    survey: Survey,
+    listing_index: ListingIndex,
     ledger: Ledger,
     target: Target,
     in_flight: dict[UUID, str],
 ) -> Iterator[tuple[Planned, DocumentRecord | None]]:
     tombstones = ledger.tombstones_by_id([k for k in page.observed if k not in page.records])
-    around = survey.surroundings(page)
+    around = listing_index.listing_context(page)
     for key, value in page.observed.items():
         decision = decide(
             key,
@@ -275,12 +282,14 @@ def _page(
             tombstones.get(key),
             target,
             in_flight=key in in_flight,
-            around=around.get(key, Surroundings()),
+            around=around.get(key, ListingContext()),
         )
         yield Planned(decision, value), page.records.get(key)
 
 
-def _sort(planned: Planned, record: DocumentRecord | None, survey: Survey) -> Sort | None:
+def _sort(
+    planned: Planned, record: DocumentRecord | None, listing_index: ListingIndex
+) -> Sort | None:
     """What a guard counts a decision as, None for what no guard is about."""
     decision, observed = planned.decision, planned.observed
     if record is None or record.raw_hash is None:
@@ -291,7 +300,7 @@ def _sort(planned: Planned, record: DocumentRecord | None, survey: Survey) -> So
         if decision.reason not in ELSEWHERE:
             return Sort.GONE
         # Counted at the end: one document that moves is a move, a dozen that move to one place are gone.
-        survey.note_leaving(record, decision.target)
+        listing_index.note_leaving(record, decision.target)
         return None
     if decision.reason is Reason.SHRUNK:
         return Sort.SHRUNK
@@ -301,7 +310,7 @@ def _sort(planned: Planned, record: DocumentRecord | None, survey: Survey) -> So
         return None
     if is_shrunk(observed, record):
         return Sort.SHRUNK
-    # The bytes of a page change with its furniture; where its text was looked at, that is what counts.
+    # The bytes of a page change with its boilerplate; where its text was looked at, that is what counts.
     same = record.text_hash is not None and record.text_hash == observed.text_hash
     return None if same else Sort.CHANGED
 

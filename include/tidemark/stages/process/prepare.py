@@ -24,7 +24,7 @@ from tidemark.domain.records import ChunkRecord, DocumentRecord, RunDocument, Se
 from tidemark.stages.chunking.choose import choose_profile
 from tidemark.stages.chunking.chunk import chunk_document
 from tidemark.stages.codec import Planned, decode_elements, encode_elements
-from tidemark.stages.job import Job, Tools, raw_key
+from tidemark.stages.job import Dependencies, Job, raw_key
 from tidemark.stages.process.payloads import (
     Citation,
     Indexed,
@@ -130,14 +130,14 @@ class SameContent:
 
 
 def prepare(
-    job: Job, tools: Tools, target: Target, version: Version, meter: Meter
+    job: Job, deps: Dependencies, target: Target, version: Version, meter: Meter
 ) -> Prepared | SameContent:
     """Partition and chunk one version as far as its gates demand.
 
     Raises ``DocumentError`` when the document is at fault.
     """
     started = perf_counter()
-    partitioned = _elements(job, tools, version, meter)
+    partitioned = _elements(job, deps, version, meter)
     content_hash = partitioned.content_hash
     record = version.record
     repair = version.in_flight or version.planned.decision.reason is Reason.REPAIR
@@ -145,8 +145,8 @@ def prepare(
     if trusted and record is not None and _same_content(record, content_hash, target):
         return SameContent(version, perf_counter() - started)
     with meter.stage("chunk"):
-        profile, document = _chunked(job, tools, version, partitioned)
-    prepared = _difference(job, tools, target, version, partitioned, document)
+        profile, document = _chunked(job, deps, version, partitioned)
+    prepared = _difference(job, deps, target, version, partitioned, document)
     return replace(
         prepared,
         content_hash=content_hash,
@@ -156,7 +156,7 @@ def prepare(
 
 
 def _chunked(
-    job: Job, tools: Tools, version: Version, partitioned: PartitionedDocument
+    job: Job, deps: Dependencies, version: Version, partitioned: PartitionedDocument
 ) -> tuple[Profile, ChunkedDocument]:
     try:
         profile = choose_profile(job.profile, version.uri, partitioned)
@@ -164,9 +164,9 @@ def _chunked(
             version.planned.decision.document_id,
             partitioned,
             profile,
-            tools.tokenizer,
-            tools.code_parser,
-            tools.sentence_embedder,
+            deps.tokenizer,
+            deps.code_parser,
+            deps.sentence_embedder,
         )
     except TidemarkError:
         raise
@@ -180,15 +180,15 @@ def _chunked(
     return profile, document
 
 
-def _elements(job: Job, tools: Tools, version: Version, meter: Meter) -> PartitionedDocument:
-    key = elements_key(version, tools.partitioner.fingerprint)
+def _elements(job: Job, deps: Dependencies, version: Version, meter: Meter) -> PartitionedDocument:
+    key = elements_key(version, deps.partitioner.fingerprint)
     if not job.force:
         try:
-            return decode_elements(tools.artifacts.read(key))
+            return decode_elements(deps.artifacts.read(key))
         except KeyError:
             pass  # Not partitioned under this fingerprint yet.
     try:
-        content = tools.artifacts.read(raw_key(version.raw_hash))
+        content = deps.artifacts.read(raw_key(version.raw_hash))
     except KeyError:
         raise DocumentError(
             "fetch",
@@ -197,8 +197,8 @@ def _elements(job: Job, tools: Tools, version: Version, meter: Meter) -> Partiti
         ) from None
     raw = RawDocument(version.uri, content, version.media_type, version.charset, version.fetched_at)
     with meter.stage("partition"):
-        partitioned = tools.partitioner.partition(raw)
-    tools.artifacts.write(key, encode_elements(partitioned))
+        partitioned = deps.partitioner.partition(raw)
+    deps.artifacts.write(key, encode_elements(partitioned))
     return partitioned
 
 
@@ -244,7 +244,7 @@ def _same_content(record: DocumentRecord, content_hash: str, target: Target) -> 
 
 def _difference(
     job: Job,
-    tools: Tools,
+    deps: Dependencies,
     target: Target,
     version: Version,
     partitioned: PartitionedDocument,
@@ -266,7 +266,7 @@ def _difference(
     )
     payloads = tuple(chunk_payload(chunk, cited) for chunk in document.chunks)
     sections = tuple(section_payload(section, cited) for section in document.sections)
-    old = _indexed(tools, target, version)
+    old = _indexed(deps, target, version)
     new_chunks = {
         key: replace(record, vector_hash=old.vectors.get(key))
         for key, record in chunk_records(document, payloads).items()
@@ -274,7 +274,7 @@ def _difference(
     new_sections = section_records(document, sections)
     # A point's id holds its text and its generation holds one model, so a point that is there has the
     # right vector; only a forced run embeds it again, and one that found another vector in its place.
-    bad = [] if job.force else without_right_words(tools.lexical, document.chunks, old)
+    bad = [] if job.force else without_right_words(deps.lexical, document.chunks, old)
     new = tuple(
         i
         for i, chunk in enumerate(document.chunks)
@@ -314,21 +314,21 @@ def _difference(
     )
 
 
-def _indexed(tools: Tools, target: Target, version: Version) -> Indexed:
+def _indexed(deps: Dependencies, target: Target, version: Version) -> Indexed:
     """What the target generation holds of the document; other generations are left as they are."""
     document, record = version.planned.decision.document_id, version.record
     ours = record is not None and record.generation == target.generation
     # Its row tells of another generation: this one may have it of old, when a model was tried and given up.
     elsewhere = not ours and record is not None and record.generation is not None
-    chunks = tools.ledger.chunks(document) if ours else []
+    chunks = deps.ledger.chunks(document) if ours else []
     written = {c.point_id: c.vector_hash for c in chunks}
     if version.in_flight or elsewhere or version.planned.decision.reason is Reason.REPAIR:
-        return read_indexed(tools.index, target.generation, document, written)
+        return read_indexed(deps.index, target.generation, document, written)
     if not ours:
         return Indexed({}, {})
     return Indexed(
         {c.point_id: c.payload_hash for c in chunks},
-        {s.section_id: s.payload_hash for s in tools.ledger.sections(document)},
+        {s.section_id: s.payload_hash for s in deps.ledger.sections(document)},
         written,
     )
 

@@ -23,7 +23,7 @@ from tidemark.domain.errors import (
 from tidemark.domain.records import DocumentRecord, RunDocument
 from tidemark.domain.summary import ChunkCounts
 from tidemark.stages.codec import Planned
-from tidemark.stages.job import Job, Tools
+from tidemark.stages.job import Dependencies, Job
 from tidemark.stages.plan.plan import read_plan
 from tidemark.stages.process.prepare import Meter, Prepared, SameContent, prepare
 from tidemark.stages.process.quarantine import last_good, quarantine, quarantine_unfetched
@@ -48,40 +48,40 @@ class BatchSummary:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
-def process_batch(job: Job, tools: Tools, target: Target, key: str) -> BatchSummary:
+def process_batch(job: Job, deps: Dependencies, target: Target, key: str) -> BatchSummary:
     """Make the index right for the documents of one batch. Safe to repeat, safe to kill.
 
     A document that fails by its own fault is quarantined; an outage (``TransientError``) ends the batch,
     and its repetition goes on where it ended.
     """
-    return process(job, tools, target, read_plan(tools.artifacts, key))
+    return process(job, deps, target, read_plan(deps.artifacts, key))
 
 
-def process(job: Job, tools: Tools, target: Target, work: Iterator[Planned]) -> BatchSummary:
+def process(job: Job, deps: Dependencies, target: Target, work: Iterator[Planned]) -> BatchSummary:
     """Process planned documents (see ``process_batch``)."""
     meter = Meter()
     events: list[RunDocument] = []
     while window := list(islice(work, WINDOW_DOCUMENTS)):
         try:
-            events += _locked(job, tools, target, window, meter)
+            events += _locked(job, deps, target, window, meter)
         except TransientError as error:
             # A store that was restarted took the locks with it. What is done of the window is not done again.
             log.warning("%s Its %d documents are tried once more.", error.message, len(window))
-            events += _locked(job, tools, target, window, meter)
+            events += _locked(job, deps, target, window, meter)
     return _summary(events, meter)
 
 
 def _locked(
-    job: Job, tools: Tools, target: Target, window: Sequence[Planned], meter: Meter
+    job: Job, deps: Dependencies, target: Target, window: Sequence[Planned], meter: Meter
 ) -> list[RunDocument]:
     ids = [planned.decision.document_id for planned in window]
     try:
         # Locked before the ledger is read: what is written is a difference to what was read.
-        with tools.ledger.lock_documents(ids):
-            return _window(job, tools, target, window, meter, tools.ledger.begun(ids))
+        with deps.ledger.lock_documents(ids):
+            return _window(job, deps, target, window, meter, deps.ledger.begun(ids))
     except LockLostError:
         # Another may have written them meanwhile: whoever is next asks the index what it holds.
-        tools.ledger.begin(
+        deps.ledger.begin(
             job.run_id, job.source, {p.decision.document_id: p.decision.uri for p in window}
         )
         raise
@@ -89,7 +89,7 @@ def _locked(
 
 def _window(
     job: Job,
-    tools: Tools,
+    deps: Dependencies,
     target: Target,
     window: Sequence[Planned],
     meter: Meter,
@@ -97,51 +97,51 @@ def _window(
 ) -> list[RunDocument]:
     events: list[RunDocument] = []
     prepared: list[Prepared] = []
-    taken = held_back(job, tools, {p.decision.document_id: p.decision.uri for p in window})
-    tools.ledger.record_events([*taken.values()])
+    taken = held_back(job, deps, {p.decision.document_id: p.decision.uri for p in window})
+    deps.ledger.record_events([*taken.values()])
     for planned in window:
         if (held := taken.get(planned.decision.document_id)) is not None:
             events.append(held)
             continue
-        outcome = _one(job, tools, target, planned, meter, begun)
+        outcome = _one(job, deps, target, planned, meter, begun)
         if isinstance(outcome, Prepared):
             prepared.append(outcome)
         else:
             events.append(outcome)
-            tools.progress.advance(detail=planned.decision.uri)
+            deps.progress.advance(detail=planned.decision.uri)
         if sum(len(p.new) for p in prepared) >= WINDOW_TEXTS:
-            events += _flush(job, tools, target, prepared, meter)
+            events += _flush(job, deps, target, prepared, meter)
             prepared = []
-    return events + _flush(job, tools, target, prepared, meter)
+    return events + _flush(job, deps, target, prepared, meter)
 
 
 def _one(
     job: Job,
-    tools: Tools,
+    deps: Dependencies,
     target: Target,
     planned: Planned,
     meter: Meter,
     begun: set[UUID],
 ) -> Prepared | RunDocument:
     decision = planned.decision
-    record = tools.ledger.document(decision.document_id)
-    version = version_of(tools, planned, record, decision.document_id in begun)
+    record = deps.ledger.document(decision.document_id)
+    version = version_of(deps, planned, record, decision.document_id in begun)
     if version is None:
         event = _left(job, planned, Reason.SUPERSEDED, "a later run has seen it", record)
-        tools.ledger.record_events([event])
+        deps.ledger.record_events([event])
         return event
     if record is not None and is_done(job, record, version, target):
         return _left(job, planned, decision.reason, "already done by an earlier attempt", record)
     try:
-        outcome = prepare(job, tools, target, version, meter)
+        outcome = prepare(job, deps, target, version, meter)
     except DocumentError as error:
-        event = quarantine(job, tools, target, version, error)
+        event = quarantine(job, deps, target, version, error)
         elsewhere = record is not None and record.generation not in (None, target.generation)
         if version.in_flight or elsewhere:
-            return last_good(job, tools, target, version, event, meter)
+            return last_good(job, deps, target, version, event, meter)
         return event
     if isinstance(outcome, SameContent):
-        return pass_gate(job, tools, target, outcome)
+        return pass_gate(job, deps, target, outcome)
     return outcome
 
 
@@ -165,20 +165,20 @@ def _left(
 
 
 def _flush(
-    job: Job, tools: Tools, target: Target, window: Sequence[Prepared], meter: Meter
+    job: Job, deps: Dependencies, target: Target, window: Sequence[Prepared], meter: Meter
 ) -> list[RunDocument]:
     if not window:
         return []
-    embedded = vectors_for(tools, target, window, meter)
+    embedded = vectors_for(deps, target, window, meter)
     whole = [p for p in window if p.version.planned.decision.document_id not in embedded.failed]
-    tools.ledger.begin(
+    deps.ledger.begin(
         job.run_id,
         job.source,
         {p.version.planned.decision.document_id: p.version.planned.decision.uri for p in whole},
     )
     events = []
     refused: list[tuple[Prepared, DocumentError]] = []
-    with meter.stage("upsert", sum(len(p.new) for p in whole)), tools.index.session():
+    with meter.stage("upsert", sum(len(p.new) for p in whole)), deps.index.session():
         for prepared in window:
             decision = prepared.version.planned.decision
             if (fault := embedded.failed.get(decision.document_id)) is not None:
@@ -187,63 +187,70 @@ def _flush(
             carried = sum(c.chunk_id in embedded.carried for c in prepared.new_chunks())
             written = replace(prepared, carried=carried)
             try:
-                events.append(_write(job, tools, target, written, embedded.vectors))
+                events.append(_write(job, deps, target, written, embedded.vectors))
             except RefusedError as error:
                 refused.append((prepared, _not_taken(decision.uri, error)))
                 continue
-            tools.progress.advance(detail=decision.uri)
-    if not events and len(whole) > 1 and not takes_any(tools, target, whole, embedded.vectors):
+            deps.progress.advance(detail=decision.uri)
+    if not events and len(whole) > 1 and not takes_any(deps, target, whole, embedded.vectors):
         raise PermanentError(
             f"The index refused all of {len(whole)} documents, so the fault is not theirs: "
             f"{refused[-1][1].message}",
-            refused[-1][1].cure,
+            refused[-1][1].hint,
         )
     for prepared, fault in refused:
-        events.append(_refused(job, tools, target, prepared, fault, meter))
-        tools.progress.advance(detail=prepared.version.planned.decision.uri)
+        events.append(_refused(job, deps, target, prepared, fault, meter))
+        deps.progress.advance(detail=prepared.version.planned.decision.uri)
     return events
 
 
 def _write(
-    job: Job, tools: Tools, target: Target, prepared: Prepared, vectors: Vectors
+    job: Job, deps: Dependencies, target: Target, prepared: Prepared, vectors: Vectors
 ) -> RunDocument:
-    event = index_document(job, tools, target, prepared, vectors)
+    event = index_document(job, deps, target, prepared, vectors)
     planned = prepared.version.planned
     if planned.observed is None or planned.observed.outcome is not Outcome.TOO_LARGE:
         return event
     # What was written is the last good version; that there is a newer one is to be known all the same.
-    return quarantine_unfetched(job, tools, planned, target.generation, event)
+    return quarantine_unfetched(job, deps, planned, target.generation, event)
 
 
 def _not_taken(uri: str, error: RefusedError) -> DocumentError:
-    return DocumentError("index", f"{uri} was refused: {error.message}", error.cure)
+    return DocumentError("index", f"{uri} was refused: {error.message}", error.hint)
 
 
 def _refused(
-    job: Job, tools: Tools, target: Target, prepared: Prepared, error: DocumentError, meter: Meter
+    job: Job,
+    deps: Dependencies,
+    target: Target,
+    prepared: Prepared,
+    error: DocumentError,
+    meter: Meter,
 ) -> RunDocument:
     """Quarantine a document after its writing may have begun, and put its last good version right."""
     version = prepared.version
     if version.failed is not None:
         return version.failed
-    event = quarantine(job, tools, target, version, error)
+    event = quarantine(job, deps, target, version, error)
     began = version.in_flight or error.stage == "index"
     record = version.record
     if not began and (record is None or record.generation in (None, target.generation)):
         return event
-    good = last_good(job, tools, target, replace(version, in_flight=began), event, meter)
-    return good if isinstance(good, RunDocument) else _rewritten(job, tools, target, good, meter)
+    good = last_good(job, deps, target, replace(version, in_flight=began), event, meter)
+    return good if isinstance(good, RunDocument) else _rewritten(job, deps, target, good, meter)
 
 
-def _rewritten(job: Job, tools: Tools, target: Target, good: Prepared, meter: Meter) -> RunDocument:
+def _rewritten(
+    job: Job, deps: Dependencies, target: Target, good: Prepared, meter: Meter
+) -> RunDocument:
     event = good.version.failed
     if event is None:
         raise AssertionError("only the last good version of a document that failed is written so")
-    embedded = vectors_for(tools, target, [good], meter)
+    embedded = vectors_for(deps, target, [good], meter)
     if embedded.failed:
         return event
     try:
-        return index_document(job, tools, target, good, embedded.vectors)
+        return index_document(job, deps, target, good, embedded.vectors)
     except RefusedError:
         return event  # Its note stays, so the next run tries again.
 

@@ -9,30 +9,30 @@ from tidemark.domain.documents import Outcome, Validators
 from tidemark.domain.errors import DocumentError
 from tidemark.domain.records import DocumentRecord, DocumentStatus, Failure, RunDocument
 from tidemark.stages.codec import Planned
-from tidemark.stages.job import Job, Tools, raw_key
+from tidemark.stages.job import Dependencies, Job, raw_key
 from tidemark.stages.process.payloads import read_indexed
 from tidemark.stages.process.prepare import Meter, Prepared, Version, prepare
 from tidemark.stages.process.versions import as_indexed
 
 
 def quarantine(
-    job: Job, tools: Tools, target: Target, version: Version, error: DocumentError
+    job: Job, deps: Dependencies, target: Target, version: Version, error: DocumentError
 ) -> RunDocument:
     """Record a document's own failure; its last good version, if it has one, stays live."""
-    decision, record, now = version.planned.decision, version.record, tools.clock()
+    decision, record, now = version.planned.decision, version.record, deps.clock()
     before = record.failure if record else None
     if version.snapshot and error.stage == "fetch":
         if _is_too_large(version.planned):
             return quarantine_unfetched(
-                job, tools, version.planned, target.generation, stranded=True
+                job, deps, version.planned, target.generation, stranded=True
             )
         # What there is to fetch is the newer version that fails: the lost one does not come back so.
         if record is not None and before is not None and before.stage != "fetch":
-            return _strand(job, tools, record, before)
+            return _strand(job, deps, record, before)
     failure = Failure(
         stage=error.stage,
         message=error.message,
-        cure=error.cure,
+        hint=error.hint,
         raw_hash=version.raw_hash,
         fingerprint=target.fingerprints.up_to(error.stage),
         first_at=before.first_at if before else now,
@@ -68,7 +68,7 @@ def quarantine(
             missing_since=None,
             missing_runs=0,
         )
-    tools.ledger.update_document(failed, event)
+    deps.ledger.update_document(failed, event)
     return event
 
 
@@ -76,7 +76,7 @@ def _is_too_large(planned: Planned) -> bool:
     return planned.observed is not None and planned.observed.outcome is Outcome.TOO_LARGE
 
 
-def _strand(job: Job, tools: Tools, record: DocumentRecord, failure: Failure) -> RunDocument:
+def _strand(job: Job, deps: Dependencies, record: DocumentRecord, failure: Failure) -> RunDocument:
     """Note that a document that fails has lost the snapshot of its last good version too."""
     stranded = _stranded(record, failure)
     event = RunDocument(
@@ -85,10 +85,10 @@ def _strand(job: Job, tools: Tools, record: DocumentRecord, failure: Failure) ->
         record.uri,
         Action.QUARANTINE.value,
         Reason.FAILED.value,
-        f"{stranded.stage}: {stranded.message} {stranded.cure}",
+        f"{stranded.stage}: {stranded.message} {stranded.hint}",
         chunks_kept=record.chunks,
     )
-    tools.ledger.update_document(
+    deps.ledger.update_document(
         replace(record, failure=stranded, last_run_id=job.run_id, reason=Reason.FAILED.value), event
     )
     return event
@@ -97,12 +97,12 @@ def _strand(job: Job, tools: Tools, record: DocumentRecord, failure: Failure) ->
 def _stranded(record: DocumentRecord, failure: Failure) -> Failure:
     if failure.stranded:
         return failure
-    cure = (
-        f"{failure.cure} Its last good version cannot be written again, for its snapshot is lost too: if "
+    hint = (
+        f"{failure.hint} Its last good version cannot be written again, for its snapshot is lost too: if "
         f"it cannot be mended, put {raw_key(record.raw_hash or '')} back into the artifact store and run "
         "`tidemark retry`, or give it up with `tidemark takedown`."
     )
-    return replace(failure, cure=cure.strip(), stranded=True)
+    return replace(failure, hint=hint.strip(), stranded=True)
 
 
 def _never_indexed(job: Job, version: Version, now: datetime) -> DocumentRecord:
@@ -145,42 +145,42 @@ def _blank(job: Job, document: UUID, uri: str, now: datetime) -> DocumentRecord:
 
 
 def last_good(
-    job: Job, tools: Tools, target: Target, version: Version, event: RunDocument, meter: Meter
+    job: Job, deps: Dependencies, target: Target, version: Version, event: RunDocument, meter: Meter
 ) -> Prepared | RunDocument:
     """Of a document that fails: its last good version, whole and in this generation, or nothing at all.
 
     Needed where a write of it was cut short, or where that version is in another generation.
     """
     document = version.planned.decision.document_id
-    record = tools.ledger.document(document)
+    record = deps.ledger.document(document)
     if record is not None and record.raw_hash is not None and not version.snapshot:
         good = as_indexed(version.planned, record, in_flight=version.in_flight)
         good = replace(good, failed=event)
         try:
-            outcome = prepare(job, tools, target, good, meter)
+            outcome = prepare(job, deps, target, good, meter)
         except DocumentError as error:
             failure = record.failure
             if error.stage != "fetch" or failure is None or failure.stage == "fetch":
                 return event  # A later run tries again.
-            return _strand(job, tools, record, failure)
+            return _strand(job, deps, record, failure)
         if isinstance(outcome, Prepared):
             return outcome
     elif record is None or record.raw_hash is None:
-        _leave_nothing(tools, target.generation, document)
+        _leave_nothing(deps, target.generation, document)
     return event
 
 
-def _leave_nothing(tools: Tools, generation: int, document: UUID) -> None:
+def _leave_nothing(deps: Dependencies, generation: int, document: UUID) -> None:
     """Delete the remains of a write that was cut short, of a document without a good version."""
-    held = read_indexed(tools.index, generation, document)
-    tools.index.delete_points(generation, list(held.points))
-    tools.index.delete_sections(generation, list(held.sections))
-    tools.ledger.settle([document])
+    held = read_indexed(deps.index, generation, document)
+    deps.index.delete_points(generation, list(held.points))
+    deps.index.delete_sections(generation, list(held.sections))
+    deps.ledger.settle([document])
 
 
 def quarantine_unfetched(
     job: Job,
-    tools: Tools,
+    deps: Dependencies,
     planned: Planned,
     generation: int,
     written: RunDocument | None = None,
@@ -192,15 +192,15 @@ def quarantine_unfetched(
     ``written``: what it took to put that version right, where it had to be written again. ``stranded``: it
     could not be, for its snapshot is lost.
     """
-    decision, observed, now = planned.decision, planned.observed, tools.clock()
+    decision, observed, now = planned.decision, planned.observed, deps.clock()
     if observed is None:
         raise AssertionError(f"{decision.uri} is too large, and was not observed")
-    record = tools.ledger.document(decision.document_id)
+    record = deps.ledger.document(decision.document_id)
     before = record.failure if record else None
     failure = Failure(
         stage="size",
         message=f"{decision.uri} {observed.detail}.",
-        cure="Raise TIDEMARK_MAX_DOCUMENT_MEGABYTES, split it, or exclude it.",
+        hint="Raise TIDEMARK_MAX_DOCUMENT_MEGABYTES, split it, or exclude it.",
         raw_hash=oversize_mark(observed.detail),
         fingerprint="",
         first_at=before.first_at if before else now,
@@ -230,12 +230,12 @@ def quarantine_unfetched(
         decision.uri,
         Action.QUARANTINE.value,
         Reason.FAILED.value,
-        f"size: {failure.message} {failure.cure}",
+        f"size: {failure.message} {failure.hint}",
         chunks_added=written.chunks_added if written else 0,
         chunks_kept=written.chunks_kept if written else known.chunks,
         chunks_removed=written.chunks_removed if written else 0,
     )
-    tools.ledger.update_document(failed, event)
-    if known.raw_hash is None and tools.ledger.begun([known.document_id]):
-        _leave_nothing(tools, generation, known.document_id)
+    deps.ledger.update_document(failed, event)
+    if known.raw_hash is None and deps.ledger.begun([known.document_id]):
+        _leave_nothing(deps, generation, known.document_id)
     return event

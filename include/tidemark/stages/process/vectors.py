@@ -12,7 +12,7 @@ from tidemark.domain.errors import ConfigurationError, DocumentError, PermanentE
 from tidemark.domain.hashing import agree, vector_hash
 from tidemark.domain.records import ChunkRecord
 from tidemark.ports import ArtifactStore
-from tidemark.stages.job import Tools
+from tidemark.stages.job import Dependencies
 from tidemark.stages.process.prepare import Meter, Prepared
 from tidemark.stages.process.write import Vectors
 
@@ -25,36 +25,36 @@ PAGE = 500
 Dense = tuple[float, ...]
 
 
-def put_aside(tools: Tools, document: UUID, generation: int, embed_fingerprint: str) -> None:
+def put_aside(deps: Dependencies, document: UUID, generation: int, embed_fingerprint: str) -> None:
     """Keep the vectors of a document's points under its id, before they are deleted."""
-    chunks = tools.ledger.chunks(document)
+    chunks = deps.ledger.chunks(document)
     if not chunks:
         return
-    with tools.artifacts.writer(vectors_key(document, embed_fingerprint)) as kept:
+    with deps.artifacts.writer(vectors_key(document, embed_fingerprint)) as kept:
         for start in range(0, len(chunks), PAGE):
             page = {c.point_id: c for c in chunks[start : start + PAGE]}
-            vectors = tools.index.get_vectors(generation, list(page))
+            vectors = deps.index.get_vectors(generation, list(page))
             for point, vector in vectors.items():
                 if _is_right(vector, page[point]):
                     kept.line(f"{page[point].embed_hash} {_encoded(vector)}")
 
 
 def vectors_of(
-    tools: Tools, target: Target, origin: UUID, embed_hashes: Iterable[str]
+    deps: Dependencies, target: Target, origin: UUID, embed_hashes: Iterable[str]
 ) -> dict[str, Dense]:
     """The vectors of a document's texts by ``ChunkRecord.embed_hash``: from its points, else put aside."""
     wanted = set(embed_hashes)
-    points = {c.point_id: c for c in tools.ledger.chunks(origin) if c.embed_hash in wanted}
+    points = {c.point_id: c for c in deps.ledger.chunks(origin) if c.embed_hash in wanted}
     found: dict[str, Dense] = {}
     # A generation holds the vectors of one model: those of another are in another.
     for start in range(0, len(points), PAGE):
         page = list(points)[start : start + PAGE]
-        for point, vector in tools.index.get_vectors(target.generation, page).items():
+        for point, vector in deps.index.get_vectors(target.generation, page).items():
             if _is_right(vector, points[point]):
                 found[points[point].embed_hash] = vector
     if len(found) < len(wanted):
         key = vectors_key(origin, target.fingerprints.embed)
-        found = _read(tools.artifacts, key, wanted) | found
+        found = _read(deps.artifacts, key, wanted) | found
     return found
 
 
@@ -105,7 +105,9 @@ class Embedded:
     failed: dict[UUID, DocumentError] = field(default_factory=dict)
 
 
-def vectors_for(tools: Tools, target: Target, window: Sequence[Prepared], meter: Meter) -> Embedded:
+def vectors_for(
+    deps: Dependencies, target: Target, window: Sequence[Prepared], meter: Meter
+) -> Embedded:
     """The vectors of all new chunks of some documents.
 
     One document's fault leaves the others alone. Raises what the embedder raises when it cannot embed
@@ -116,32 +118,32 @@ def vectors_for(tools: Tools, target: Target, window: Sequence[Prepared], meter:
         return Embedded()
     dense: dict[UUID, tuple[float, ...]] = {}
     for prepared in window:
-        dense |= _carried(tools, target, prepared)
+        dense |= _carried(deps, target, prepared)
     carried = frozenset(dense)
     missing = [chunk for key, chunk in chunks.items() if key not in carried]
     failed: dict[UUID, DocumentError] = {}
     if missing:
         with meter.stage("embed", len(missing)):
             try:
-                dense |= _embed(tools, missing)
+                dense |= _embed(deps, missing)
             except ConfigurationError:
                 raise
             except PermanentError as error:
-                made, failed = _one_by_one(tools, window, carried, error)
+                made, failed = _one_by_one(deps, window, carried, error)
                 dense |= made
     whole = {key: chunk for key, chunk in chunks.items() if key in dense}
-    lexical = tools.lexical.encode([chunk.embed_text for chunk in whole.values()])
+    lexical = deps.lexical.encode([chunk.embed_text for chunk in whole.values()])
     vectors = {key: (dense[key], sparse) for key, sparse in zip(whole, lexical, strict=True)}
     return Embedded(vectors, carried, failed)
 
 
-def _embed(tools: Tools, chunks: Sequence[Chunk]) -> dict[UUID, tuple[float, ...]]:
-    made = tools.embedder.embed([chunk.embed_text for chunk in chunks])
+def _embed(deps: Dependencies, chunks: Sequence[Chunk]) -> dict[UUID, tuple[float, ...]]:
+    made = deps.embedder.embed([chunk.embed_text for chunk in chunks])
     return {chunk.chunk_id: vector for chunk, vector in zip(chunks, made, strict=True)}
 
 
 def _one_by_one(
-    tools: Tools, window: Sequence[Prepared], carried: frozenset[UUID], error: PermanentError
+    deps: Dependencies, window: Sequence[Prepared], carried: frozenset[UUID], error: PermanentError
 ) -> tuple[dict[UUID, tuple[float, ...]], dict[UUID, DocumentError]]:
     """Find the documents whose texts the model refuses, after it has refused all together."""
     dense: dict[UUID, tuple[float, ...]] = {}
@@ -150,7 +152,7 @@ def _one_by_one(
         missing = [c for c in prepared.new_chunks() if c.chunk_id not in carried]
         try:
             if missing:
-                dense |= _embed(tools, missing)
+                dense |= _embed(deps, missing)
         except ConfigurationError:
             raise
         except PermanentError as own:
@@ -158,28 +160,30 @@ def _one_by_one(
             failed[decision.document_id] = DocumentError(
                 "embed",
                 f"A text of {decision.uri} could not be embedded: {own.message}",
-                own.cure or "Give it a profile with smaller chunks, or exclude it.",
+                own.hint or "Give it a profile with smaller chunks, or exclude it.",
             )
     if not dense:
         # All that is to be embedded is refused: is it these few texts, or the model?
         try:
-            tools.embedder.embed([PROBE])
+            deps.embedder.embed([PROBE])
         except PermanentError:
             raise error from None
     return dense, failed
 
 
-def _carried(tools: Tools, target: Target, prepared: Prepared) -> dict[UUID, tuple[float, ...]]:
+def _carried(
+    deps: Dependencies, target: Target, prepared: Prepared
+) -> dict[UUID, tuple[float, ...]]:
     """Vectors that are there: of points of which another part is written again, and of a document that moved
     or came back, for those of its texts that stayed the same.
     """
     reusable = list(prepared.reusable)
-    there = tools.index.get_vectors(target.generation, reusable) if reusable else {}
+    there = deps.index.get_vectors(target.generation, reusable) if reusable else {}
     origin = prepared.version.planned.decision.origin
     if origin is None or not prepared.new:
         return there
     hashes = {
         c.chunk_id: prepared.chunk_records[c.chunk_id].embed_hash for c in prepared.new_chunks()
     }
-    known = vectors_of(tools, target, origin, hashes.values())
+    known = vectors_of(deps, target, origin, hashes.values())
     return {chunk: known[h] for chunk, h in hashes.items() if h in known} | there

@@ -8,12 +8,12 @@ from tidemark.domain.errors import DocumentError
 from tidemark.domain.records import DocumentRecord, VersionRecord
 from tidemark.ports import ArtifactStore, Partitioner
 from tidemark.stages.codec import Planned, decode_elements
-from tidemark.stages.job import Job, Tools, is_later, raw_key
+from tidemark.stages.job import Dependencies, Job, is_later, raw_key
 from tidemark.stages.process.prepare import Version, elements_key
 
 
 def version_of(
-    tools: Tools, planned: Planned, record: DocumentRecord | None, in_flight: bool
+    deps: Dependencies, planned: Planned, record: DocumentRecord | None, in_flight: bool
 ) -> Version | None:
     """The version to index; None when a later run has seen a newer one, or removed the document."""
     decision, observed = planned.decision, planned.observed
@@ -28,7 +28,7 @@ def version_of(
     fetched_at = observed.fetched_at
     if fetched_at is None:
         raise AssertionError(f"{observed.uri} was fetched at no time")
-    if _is_older(tools, decision, record, fetched_at):
+    if _is_older(deps, decision, record, fetched_at):
         return None
     return Version(
         planned,
@@ -36,7 +36,7 @@ def version_of(
         observed.media_type or "application/octet-stream",
         observed.charset,
         observed.validators,
-        _first_fetched(record or _origin(tools, decision), decision.raw_hash, fetched_at),
+        _first_fetched(record or _origin(deps, decision), decision.raw_hash, fetched_at),
         record,
         in_flight,
         text_hash=observed.text_hash,
@@ -64,11 +64,11 @@ def as_indexed(planned: Planned, record: DocumentRecord, *, in_flight: bool) -> 
     )
 
 
-def _origin(tools: Tools, decision: Decision) -> DocumentRecord | None:
+def _origin(deps: Dependencies, decision: Decision) -> DocumentRecord | None:
     """The record of the document that this one is under another address."""
     if decision.reason is not Reason.MOVED or decision.origin is None:
         return None
-    return tools.ledger.document(decision.origin)
+    return deps.ledger.document(decision.origin)
 
 
 def _not_modified(
@@ -96,17 +96,17 @@ def _not_modified(
 
 
 def _is_older(
-    tools: Tools, decision: Decision, record: DocumentRecord | None, fetched_at: datetime
+    deps: Dependencies, decision: Decision, record: DocumentRecord | None, fetched_at: datetime
 ) -> bool:
     """Was the document indexed from later bytes, or removed, after these were fetched?"""
     if record is None:
-        stone = tools.ledger.tombstones_by_id([decision.document_id]).get(decision.document_id)
+        stone = deps.ledger.tombstones_by_id([decision.document_id]).get(decision.document_id)
         # What was taken down stays out, however late this run fetched it.
         return stone is not None and (
-            stone.taken_down or is_later(stone.removed_at, fetched_at, tools.clock)
+            stone.taken_down or is_later(stone.removed_at, fetched_at, deps.clock)
         )
     other = record.raw_hash not in (None, decision.raw_hash)
-    return other and is_later(record.fetched_at, fetched_at, tools.clock)
+    return other and is_later(record.fetched_at, fetched_at, deps.clock)
 
 
 def _first_fetched(record: DocumentRecord | None, raw_hash: str, fetched_at: datetime) -> datetime:

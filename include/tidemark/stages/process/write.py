@@ -15,7 +15,7 @@ from tidemark.domain.decide import Action, Reason, Target
 from tidemark.domain.errors import RefusedError
 from tidemark.domain.hashing import Canonical, vectors_hash
 from tidemark.domain.records import ChunkRecord, DocumentRecord, DocumentStatus, RunDocument
-from tidemark.stages.job import Job, Tools
+from tidemark.stages.job import Dependencies, Job
 from tidemark.stages.process.payloads import checksum_of
 from tidemark.stages.process.prepare import Prepared, SameContent
 
@@ -23,10 +23,10 @@ Vectors = dict[UUID, tuple[tuple[float, ...], SparseVector]]
 
 
 def index_document(
-    job: Job, tools: Tools, target: Target, prepared: Prepared, vectors: Vectors
+    job: Job, deps: Dependencies, target: Target, prepared: Prepared, vectors: Vectors
 ) -> RunDocument:
     """Write a prepared document, whose new chunks' vectors are given, and return what was done."""
-    generation, index = target.generation, tools.index
+    generation, index = target.generation, deps.index
     index.upsert_sections(
         generation,
         [
@@ -48,9 +48,9 @@ def index_document(
     index.delete_sections(generation, prepared.removed_sections)
     event = _event(job, prepared)
     sections, chunks = list(prepared.section_records.values()), _chunks(prepared, vectors)
-    tools.ledger.commit_document(
+    deps.ledger.commit_document(
         replace(
-            _record(job, tools, target, prepared, event.reason),
+            _record(job, deps, target, prepared, event.reason),
             checksum=checksum_of(chunks, sections),
         ),
         sections,
@@ -60,7 +60,9 @@ def index_document(
     return event
 
 
-def takes_any(tools: Tools, target: Target, refused: Sequence[Prepared], vectors: Vectors) -> bool:
+def takes_any(
+    deps: Dependencies, target: Target, refused: Sequence[Prepared], vectors: Vectors
+) -> bool:
     """Does the index take a point at all, when it has refused all of some documents?
 
     Tried with the vectors of one of them and next to no payload, under an id that no chunk has, and deleted
@@ -78,12 +80,12 @@ def takes_any(tools: Tools, target: Target, refused: Sequence[Prepared], vectors
                 "text": "",
             }
             try:
-                tools.index.upsert_points(
+                deps.index.upsert_points(
                     target.generation, [PointWrite(key, payload, dense, lexical)]
                 )
             except RefusedError:
                 continue
-            tools.index.delete_points(target.generation, [key])
+            deps.index.delete_points(target.generation, [key])
             return True
     return False
 
@@ -97,7 +99,7 @@ def _chunks(prepared: Prepared, vectors: Vectors) -> list[ChunkRecord]:
     ]
 
 
-def pass_gate(job: Job, tools: Tools, target: Target, same: SameContent) -> RunDocument:
+def pass_gate(job: Job, deps: Dependencies, target: Target, same: SameContent) -> RunDocument:
     """Note that a document's content is what is indexed already; points and sections stay."""
     version, record = same.version, same.version.record
     if record is None:
@@ -108,12 +110,12 @@ def pass_gate(job: Job, tools: Tools, target: Target, same: SameContent) -> RunD
         record.document_id,
         record.uri,
         Action.KEEP.value,
-        (Reason.FURNITURE if reason is Reason.CONTENT else reason).value,
+        (Reason.BOILERPLATE if reason is Reason.CONTENT else reason).value,
         "the content is unchanged",
         same.seconds,
         chunks_kept=record.chunks,
     )
-    tools.ledger.update_document(
+    deps.ledger.update_document(
         replace(
             record,
             validators=version.validators,
@@ -123,7 +125,7 @@ def pass_gate(job: Job, tools: Tools, target: Target, same: SameContent) -> RunD
             media_type=version.media_type,
             charset=version.charset,
             fingerprints=target.fingerprints,
-            last_seen=tools.clock(),
+            last_seen=deps.clock(),
             missing_since=None,
             missing_runs=0,
             last_run_id=job.run_id,
@@ -137,10 +139,10 @@ def pass_gate(job: Job, tools: Tools, target: Target, same: SameContent) -> RunD
 
 
 def _record(
-    job: Job, tools: Tools, target: Target, prepared: Prepared, reason: str
+    job: Job, deps: Dependencies, target: Target, prepared: Prepared, reason: str
 ) -> DocumentRecord:
     version, before = prepared.version, prepared.version.record
-    now = tools.clock()
+    now = deps.clock()
     if version.snapshot and before is not None:
         # Nothing new was seen of the document: only what is live was written again.
         return replace(
@@ -173,7 +175,7 @@ def _record(
         sections=len(prepared.document.sections),
         chunks=len(prepared.document.chunks),
         reason=reason,
-        first_seen=_first_seen(tools, prepared, now),
+        first_seen=_first_seen(deps, prepared, now),
         last_seen=now,
         fetched_at=version.fetched_at,
         indexed_at=now,
@@ -185,14 +187,14 @@ def _record(
     )
 
 
-def _first_seen(tools: Tools, prepared: Prepared, now: datetime) -> datetime:
+def _first_seen(deps: Dependencies, prepared: Prepared, now: datetime) -> datetime:
     """Since when the document is known, at whatever address."""
     version = prepared.version
     if version.record is not None:
         return version.record.first_seen
     decision = version.planned.decision
     if decision.reason is Reason.MOVED and decision.origin is not None:
-        origin = tools.ledger.document(decision.origin)
+        origin = deps.ledger.document(decision.origin)
         return origin.first_seen if origin else now
     return now
 

@@ -12,58 +12,58 @@ from tidemark.domain.records import (
     Tombstone,
 )
 from tidemark.stages.codec import Planned
-from tidemark.stages.job import Job, Tools, is_later
+from tidemark.stages.job import Dependencies, Job, is_later
 from tidemark.stages.process.payloads import read_indexed
 from tidemark.stages.process.vectors import put_aside
-from tidemark.stages.takedown.late import bury, moved_meanwhile
+from tidemark.stages.takedown.late import moved_meanwhile, record_tombstone
 from tidemark.stages.takedown.requests import has_moved_from
 
 
-def remove(job: Job, tools: Tools, planned: Planned, generation: int) -> int | None:
+def remove(job: Job, deps: Dependencies, planned: Planned, generation: int) -> int | None:
     """Remove one document from every generation, then from the ledger; how many points it had.
 
     None when a later run has seen it, so that this plan is out of date and decides nothing any more, and
     when what its address leads to is not indexed after all: then it stays as it is.
     """
-    planned = _as_moved(job, tools, planned)
+    planned = _as_moved(job, deps, planned)
     document, uri, target = (
         planned.decision.document_id,
         planned.decision.uri,
         planned.decision.target,
     )
     ids = [document, document_id(job.source, target)] if target else [document]
-    with tools.ledger.lock_documents(ids):
-        late = moved_meanwhile(tools.ledger, job.source, uri, target)
+    with deps.ledger.lock_documents(ids):
+        late = moved_meanwhile(deps.ledger, job.source, uri, target)
         if late is not None:
             detail = f"moved from {uri}, which was taken down meanwhile"
             followed = Decision(
                 late.document_id, late.uri, Action.REMOVE, Reason.TAKEN_DOWN, detail=detail
             )
-            _take_down(job, tools, Planned(followed, None), late, generation, uri)
-        record = tools.ledger.document(document)
-        run = tools.ledger.run(job.run_id)
-        if record and run and is_later(record.last_seen, run.started_at, tools.clock):
-            tools.ledger.record_events([_superseded(job, planned, record)])
+            _take_down(job, deps, Planned(followed, None), late, generation, uri)
+        record = deps.ledger.document(document)
+        run = deps.ledger.run(job.run_id)
+        if record and run and is_later(record.last_seen, run.started_at, deps.clock):
+            deps.ledger.record_events([_superseded(job, planned, record)])
             return None
-        end = _end(job, tools, planned)
+        end = _end(job, deps, planned)
         if record is not None and record.raw_hash and target and not _is_live(end):
-            tools.ledger.record_events([_not_there_yet(job, planned, record)])
+            deps.ledger.record_events([_not_there_yet(job, planned, record)])
             return None
         if record is not None and planned.decision.reason is Reason.TAKEN_DOWN:
-            return _take_down(job, tools, planned, record, generation, uri)
+            return _take_down(job, deps, planned, record, generation, uri)
         # The note first: were this cut short, a document that came back must not pass as unchanged.
-        tools.ledger.begin(job.run_id, job.source, {document: planned.decision.uri})
+        deps.ledger.begin(job.run_id, job.source, {document: planned.decision.uri})
         if record is not None and planned.decision.reason not in ELSEWHERE:
-            _keep_vectors(tools, record)
-        removed = _delete_points(job, tools, planned, generation)
-        alias = replace(alias_of(job, planned, tools), document_id=end.document_id) if end else None
-        _forget(job, tools, planned, record, removed, alias)
+            _keep_vectors(deps, record)
+        removed = _delete_points(job, deps, planned, generation)
+        alias = replace(alias_of(job, planned, deps), document_id=end.document_id) if end else None
+        _forget(job, deps, planned, record, removed, alias)
     return removed
 
 
-def _as_moved(job: Job, tools: Tools, planned: Planned) -> Planned:
+def _as_moved(job: Job, deps: Dependencies, planned: Planned) -> Planned:
     """What is gone as moved, where a run that died had it written at its new address already."""
-    decision, ledger = planned.decision, tools.ledger
+    decision, ledger = planned.decision, deps.ledger
     if decision.reason is not Reason.GONE or planned.observed is not None:
         return planned
     record = ledger.document(decision.document_id)
@@ -77,32 +77,37 @@ def _as_moved(job: Job, tools: Tools, planned: Planned) -> Planned:
 
 
 def _take_down(
-    job: Job, tools: Tools, planned: Planned, record: DocumentRecord, generation: int, ordered: str
+    job: Job,
+    deps: Dependencies,
+    planned: Planned,
+    record: DocumentRecord,
+    generation: int,
+    ordered: str,
 ) -> int:
     """Carry out what a takedown could not, of a document that a run was writing; how many points it had."""
     decision = planned.decision
-    tools.ledger.begin(job.run_id, job.source, {decision.document_id: decision.uri})
-    removed = _delete_points(job, tools, planned, generation)
-    bury(tools, record, _removal(job, planned, removed), ordered)
+    deps.ledger.begin(job.run_id, job.source, {decision.document_id: decision.uri})
+    removed = _delete_points(job, deps, planned, generation)
+    record_tombstone(deps, record, _removal(job, planned, removed), ordered)
     return removed
 
 
-def _keep_vectors(tools: Tools, record: DocumentRecord) -> None:
-    if record.fingerprints is None or record.generation not in tools.index.generations():
+def _keep_vectors(deps: Dependencies, record: DocumentRecord) -> None:
+    if record.fingerprints is None or record.generation not in deps.index.generations():
         return
     if record.generation is not None:
-        with tools.index.session():
-            put_aside(tools, record.document_id, record.generation, record.fingerprints.embed)
+        with deps.index.session():
+            put_aside(deps, record.document_id, record.generation, record.fingerprints.embed)
 
 
-def _end(job: Job, tools: Tools, planned: Planned) -> DocumentRecord | None:
+def _end(job: Job, deps: Dependencies, planned: Planned) -> DocumentRecord | None:
     """The document that an address leads to, which may itself have become another address meanwhile."""
     target = planned.decision.target
     if not target:
         return None
-    found = tools.ledger.document(document_id(job.source, target))
-    if found is None and (alias := tools.ledger.aliases_by_uri(job.source, [target]).get(target)):
-        found = tools.ledger.document(alias.document_id)
+    found = deps.ledger.document(document_id(job.source, target))
+    if found is None and (alias := deps.ledger.aliases_by_uri(job.source, [target]).get(target)):
+        found = deps.ledger.document(alias.document_id)
     # One that is led back to has nowhere to go.
     leads_back = found is not None and found.document_id == planned.decision.document_id
     return None if leads_back else found
@@ -136,28 +141,28 @@ def _superseded(job: Job, planned: Planned, record: DocumentRecord) -> RunDocume
     )
 
 
-def _delete_points(job: Job, tools: Tools, planned: Planned, generation: int) -> int:
+def _delete_points(job: Job, deps: Dependencies, planned: Planned, generation: int) -> int:
     """Delete what any generation has of a document; how many points the one that is written had.
 
     Of one that stands elsewhere now searches are answered from the live generation until this one is live:
     there it goes with that generation, or with the document that it has become.
     """
     removed, document = 0, planned.decision.document_id
-    with tools.index.session():
-        live = tools.index.live()
+    with deps.index.session():
+        live = deps.index.live()
         building = live not in (None, generation)
         moved = building and planned.decision.reason in ELSEWHERE
         before = [
             document_id(job.source, alias.uri)
-            for alias in (tools.ledger.aliases_of(document) if building else [])
+            for alias in (deps.ledger.aliases_of(document) if building else [])
         ]
-        for number in tools.index.generations():
+        for number in deps.index.generations():
             if moved and number == live:
                 continue
             for one in (document, *before):
-                held = read_indexed(tools.index, number, one)
-                tools.index.delete_points(number, list(held.points))
-                tools.index.delete_sections(number, list(held.sections))
+                held = read_indexed(deps.index, number, one)
+                deps.index.delete_points(number, list(held.points))
+                deps.index.delete_sections(number, list(held.sections))
                 removed += len(held.points) if number == generation else 0
     return removed
 
@@ -177,7 +182,7 @@ def _removal(job: Job, planned: Planned, removed: int) -> RunDocument:
 
 def _forget(
     job: Job,
-    tools: Tools,
+    deps: Dependencies,
     planned: Planned,
     record: DocumentRecord | None,
     removed: int,
@@ -186,18 +191,18 @@ def _forget(
     decision, event = planned.decision, _removal(job, planned, removed)
     if record is None:
         # Only the remains of a write that was cut short: there is no document to remember.
-        tools.ledger.settle([decision.document_id])
-        tools.ledger.record_events([event])
-        tools.ledger.save_aliases([alias] if alias else [])
+        deps.ledger.settle([decision.document_id])
+        deps.ledger.record_events([event])
+        deps.ledger.save_aliases([alias] if alias else [])
         return
-    tools.ledger.remove_document(
+    deps.ledger.remove_document(
         Tombstone(
             record.document_id,
             record.source,
             record.uri,
             record.title,
             record.raw_hash,
-            tools.clock(),
+            deps.clock(),
             decision.reason.value,
             job.run_id,
         ),
@@ -206,12 +211,12 @@ def _forget(
     )
 
 
-def alias_of(job: Job, planned: Planned, tools: Tools) -> Alias:
+def alias_of(job: Job, planned: Planned, deps: Dependencies) -> Alias:
     """What an address is from now on that leads to another one."""
     decision, observed = planned.decision, planned.observed
     target = document_id(job.source, decision.target)
     kind = AliasKind(decision.reason.value)
-    now = tools.clock()
+    now = deps.clock()
     if kind is not AliasKind.DUPLICATE or observed is None:
         return Alias(job.source, decision.uri, target, kind, now)
     return Alias(

@@ -8,13 +8,13 @@ from itertools import islice
 from time import perf_counter
 from uuid import UUID
 
-from tidemark.domain.decide import SUSPECTED, Action, Reason
+from tidemark.domain.decide import ANOMALIES, Action, Reason
 from tidemark.domain.documents import Outcome
-from tidemark.domain.records import DocumentRecord, RunDocument, Suspect, Touch
+from tidemark.domain.records import DocumentRecord, HeldVersion, RunDocument, Touch
 from tidemark.stages.audit.reconcile import close
 from tidemark.stages.codec import Planned
 from tidemark.stages.generations import switch_when_complete
-from tidemark.stages.job import Job, Tools, plan_key
+from tidemark.stages.job import Dependencies, Job, plan_key
 from tidemark.stages.plan.plan import read_plan
 from tidemark.stages.process.quarantine import quarantine_unfetched
 from tidemark.stages.sweep.discard import discard_snapshots, discard_vectors
@@ -31,14 +31,14 @@ class ExpireSummary:
     snapshots: int = 0
 
 
-def expire(job: Job, tools: Tools) -> ExpireSummary:
+def expire(job: Job, deps: Dependencies) -> ExpireSummary:
     """Delete vectors, history, elements and snapshots of a source's documents that are gone for good.
 
     The tombstone itself stays, as the record of what was there. A snapshot that another document shares
     stays with that one. Safe to repeat, safe to kill.
     """
-    limit = tools.clock() - timedelta(days=job.grace_days)
-    ledger, artifacts = tools.ledger, tools.artifacts
+    limit = deps.clock() - timedelta(days=job.grace_days)
+    ledger, artifacts = deps.ledger, deps.artifacts
     ledger.drop_aliases(job.source, limit)
     documents = snapshots = 0
     while stones := ledger.tombstones_before(job.source, limit):
@@ -76,41 +76,41 @@ class SweepSummary:
     expired: int = 0
 
 
-def sweep(job: Job, tools: Tools, generation: int) -> SweepSummary:
+def sweep(job: Job, deps: Dependencies, generation: int) -> SweepSummary:
     """Carry out the part of the plan that needs no document's bytes. Safe to repeat, safe to kill."""
     started = perf_counter()
     documents: Counter[str] = Counter()
     removed_chunks = 0
-    tools.progress.stage("sweep", None)
-    plan = read_plan(tools.artifacts, plan_key(job.run_id))
+    deps.progress.stage("sweep", None)
+    plan = read_plan(deps.artifacts, plan_key(job.run_id))
     while page := list(islice(plan, PAGE)):
-        records = tools.ledger.documents_by_id([p.decision.document_id for p in page])
-        _note(job, tools, page, records)
+        records = deps.ledger.documents_by_id([p.decision.document_id for p in page])
+        _note(job, deps, page, records)
         for planned in page:
             if planned.decision.action is Action.QUARANTINE:
-                with tools.ledger.lock_documents([planned.decision.document_id]):
-                    quarantine_unfetched(job, tools, planned, generation)
+                with deps.ledger.lock_documents([planned.decision.document_id]):
+                    quarantine_unfetched(job, deps, planned, generation)
         documents.update(
             p.decision.action.value for p in page if p.decision.action is not Action.REMOVE
         )
     # After all notes: what one address leads to may be known by another, further down in the plan.
-    for planned in read_plan(tools.artifacts, plan_key(job.run_id)):
+    for planned in read_plan(deps.artifacts, plan_key(job.run_id)):
         if planned.decision.action is Action.REMOVE:
-            removed = remove(job, tools, planned, generation)
+            removed = remove(job, deps, planned, generation)
             if removed is not None:
                 documents[Action.REMOVE.value] += 1
                 removed_chunks += removed
-            tools.progress.advance(detail=planned.decision.uri)
-    switched = switch_when_complete(job, tools, generation)
-    close(job, tools, generation)
-    expired = expire(job, tools)
+            deps.progress.advance(detail=planned.decision.uri)
+    switched = switch_when_complete(job, deps, generation)
+    close(job, deps, generation)
+    expired = expire(job, deps)
     return SweepSummary(
         dict(documents), removed_chunks, switched, perf_counter() - started, expired.documents
     )
 
 
 def _note(
-    job: Job, tools: Tools, page: Sequence[Planned], records: dict[UUID, DocumentRecord]
+    job: Job, deps: Dependencies, page: Sequence[Planned], records: dict[UUID, DocumentRecord]
 ) -> None:
     """Write down in bulk what was seen, what was missed, and every reason that says something."""
     touches, missed, events, aliases = [], [], [], []
@@ -118,9 +118,9 @@ def _note(
         decision = planned.decision
         record = records.get(decision.document_id)
         if record is not None and decision.action is Action.KEEP and _was_seen(planned):
-            touches.append(_touch(job, planned, record, tools))
+            touches.append(_touch(job, planned, record, deps))
         if decision.target and decision.action is not Action.REMOVE:
-            aliases.append(alias_of(job, planned, tools))
+            aliases.append(alias_of(job, planned, deps))
         if record is not None and decision.action is Action.MISS:
             missed.append(decision.document_id)
         written_elsewhere = decision.action in (Action.REMOVE, Action.QUARANTINE)
@@ -136,11 +136,11 @@ def _note(
                     chunks_kept=record.chunks if record else 0,
                 )
             )
-    now = tools.clock()
-    tools.ledger.touch(job.run_id, now, touches)
-    tools.ledger.miss(job.run_id, now, missed)
-    tools.ledger.record_events(events)
-    tools.ledger.save_aliases(aliases)
+    now = deps.clock()
+    deps.ledger.touch(job.run_id, now, touches)
+    deps.ledger.miss(job.run_id, now, missed)
+    deps.ledger.record_events(events)
+    deps.ledger.save_aliases(aliases)
 
 
 def _was_seen(planned: Planned) -> bool:
@@ -153,30 +153,30 @@ def _was_seen(planned: Planned) -> bool:
     )
 
 
-def _touch(job: Job, planned: Planned, record: DocumentRecord, tools: Tools) -> Touch:
+def _touch(job: Job, planned: Planned, record: DocumentRecord, deps: Dependencies) -> Touch:
     observed, reason = planned.observed, planned.decision.reason
-    if reason in SUSPECTED or observed is None or observed.outcome is not Outcome.FETCHED:
+    if reason in ANOMALIES or observed is None or observed.outcome is not Outcome.FETCHED:
         # Nothing is remembered of bytes that are not believed: they are looked at again every time.
         return Touch(
             record.document_id,
             record.validators,
             record.fetch_fingerprint,
             record.fetched_raw_hash,
-            _suspect(job, planned, record, tools) if reason in SUSPECTED else None,
+            _suspect(job, planned, record, deps) if reason in ANOMALIES else None,
         )
     return Touch(
         record.document_id,
         observed.validators,
-        tools.source.fingerprint,
+        deps.source.fingerprint,
         observed.raw_hash or record.fetched_raw_hash,
     )
 
 
-def _suspect(job: Job, planned: Planned, record: DocumentRecord, tools: Tools) -> Suspect:
+def _suspect(job: Job, planned: Planned, record: DocumentRecord, deps: Dependencies) -> HeldVersion:
     decision, observed, before = planned.decision, planned.observed, record.suspect
     text = (observed.text_hash if observed else None) or ""
     reason = decision.reason.value
     if before is None or (before.reason, before.text_hash) != (reason, text):
-        return Suspect(reason, decision.detail, text, tools.clock(), 1, job.run_id)
+        return HeldVersion(reason, decision.detail, text, deps.clock(), 1, job.run_id)
     runs = before.runs + (before.run_id != job.run_id)
     return replace(before, detail=decision.detail, runs=runs, run_id=job.run_id)

@@ -75,7 +75,7 @@ class KeptOut:
         Kept out under any address and as any version, except where a document has had the same all along. A
         new one is let in that another rightly has: it may be that one, renamed.
         """
-        text = seen.text_hash if seen is not None and seen.suspicion is None else ""
+        text = seen.text_hash if seen is not None and seen.anomaly is None else ""
         stone, how, same_text = self.by_raw.get(raw_hash), "is", ""
         if stone is None:
             stone, how, same_text = self.by_text.get(text), "has the text of", text
@@ -97,7 +97,7 @@ class KeptOut:
         if observed.outcome is not Outcome.FETCHED or not observed.raw_hash:
             return observed
         seen = None
-        if observed.text_hash and not observed.suspicion:
+        if observed.text_hash and not observed.anomaly:
             seen = Inspection(observed.text_hash, observed.text_length or 0)
         return self.by_content(observed.uri, observed.raw_hash, seen) or observed
 

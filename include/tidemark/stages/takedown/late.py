@@ -7,7 +7,7 @@ from tidemark.domain.decide import DUPLICATE_FROM, Action, Reason
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import TAKEN_DOWN, DocumentRecord, RunDocument, Tombstone
 from tidemark.ports import ArtifactStore, Ledger
-from tidemark.stages.job import Job, Tools
+from tidemark.stages.job import Dependencies, Job
 from tidemark.stages.sweep.discard import discard_snapshots, discard_vectors
 from tidemark.stages.takedown.block_list import KeptOut, orders_over
 from tidemark.stages.takedown.requests import has_moved_from
@@ -23,14 +23,16 @@ def moved_meanwhile(ledger: Ledger, source: str, uri: str, target: str) -> Docum
     return record if record is not None and has_moved_from(ledger, record, uri) else None
 
 
-def bury(tools: Tools, record: DocumentRecord, event: RunDocument, ordered: str) -> None:
+def record_tombstone(
+    deps: Dependencies, record: DocumentRecord, event: RunDocument, ordered: str
+) -> None:
     """Put a tombstone in the place of a document whose points are gone; delete all that was kept of it.
 
     ordered: the address that was taken down, its own or the one it moved from. To be called under the
     document's lock. Raises ``KeyError`` when nothing keeps that address out.
     """
-    ledger, key = tools.ledger, record.document_id
-    stone = KeptOut.of(ledger, tools.artifacts, record.source, lambda _: None).by_uri[ordered]
+    ledger, key = deps.ledger, record.document_id
+    stone = KeptOut.of(ledger, deps.artifacts, record.source, lambda _: None).by_uri[ordered]
     failed = record.failure.raw_hash if record.failure else None
     raws = {record.raw_hash, record.fetched_raw_hash, failed}
     known = {raw for raw in raws if raw} | {v.raw_hash for v in ledger.versions(key)}
@@ -42,7 +44,7 @@ def bury(tools: Tools, record: DocumentRecord, event: RunDocument, ordered: str)
             record.uri,
             "",
             record.raw_hash,
-            tools.clock(),
+            deps.clock(),
             TAKEN_DOWN,
             stone.run_id,
             expired=True,
@@ -53,16 +55,18 @@ def bury(tools: Tools, record: DocumentRecord, event: RunDocument, ordered: str)
         event,
     )
     ledger.forget_versions([key])
-    discard_snapshots(ledger, tools.artifacts, known)
-    discard_vectors(tools.artifacts, [key])
+    discard_snapshots(ledger, deps.artifacts, known)
+    discard_vectors(deps.artifacts, [key])
 
 
-def held_back(job: Job, tools: Tools, documents: Mapping[UUID, str]) -> dict[UUID, RunDocument]:
+def held_back(
+    job: Job, deps: Dependencies, documents: Mapping[UUID, str]
+) -> dict[UUID, RunDocument]:
     """Those of some documents (id to URI) whose takedown was begun and not finished, with what to say.
 
     Nothing of them is to be written any more. Costs one look at an empty folder where there are none.
     """
-    taken = {key: o for o in orders_over(tools.artifacts, job.source) for key in o.uris}
+    taken = {key: o for o in orders_over(deps.artifacts, job.source) for key in o.uris}
     return {
         key: RunDocument(
             job.run_id,
@@ -78,7 +82,7 @@ def held_back(job: Job, tools: Tools, documents: Mapping[UUID, str]) -> dict[UUI
 
 
 def cut_short(artifacts: ArtifactStore, source: str) -> Sequence[str]:
-    """The takedowns that are not finished, each with the cure."""
+    """The takedowns that are not finished, each with the hint."""
     orders = orders_over(artifacts, source)
     return [_cut_short(uri) for uri in dict.fromkeys(order.found.uri for order in orders)]
 

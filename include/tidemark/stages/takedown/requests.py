@@ -11,7 +11,7 @@ from datetime import datetime
 from uuid import UUID
 
 from tidemark.domain.decide import DUPLICATE_FROM, ELSEWHERE, Reason
-from tidemark.domain.documents import Observation, Suspicion
+from tidemark.domain.documents import Anomaly, Observation
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import DocumentRecord, Tombstone
 from tidemark.ports import ArtifactStore, Ledger, VectorIndex
@@ -72,12 +72,12 @@ class Order:
 
         A page that was not believed is not its own: others may well be answered with the same.
         """
-        believed = {raw for raw, observed in fetched.items() if observed.suspicion is None}
+        believed = {raw for raw, observed in fetched.items() if observed.anomaly is None}
         own = self.kept_out | believed
         texts = (
             observed.text_hash
             for raw, observed in fetched.items()
-            if raw in own and observed.suspicion is None and _is_long(observed.text_length)
+            if raw in own and observed.anomaly is None and _is_long(observed.text_length)
         )
         return replace(
             self,
@@ -322,7 +322,7 @@ def _standing(ledger: Ledger, order: Order) -> Iterator[Tombstone]:
 
 
 def _is_believed(record: DocumentRecord) -> bool:
-    return record.suspect is None or record.suspect.reason == Suspicion.SHRUNK.value
+    return record.suspect is None or record.suspect.reason == Anomaly.SHRUNK.value
 
 
 def _is_long(text_length: int | None) -> bool:

@@ -52,7 +52,7 @@ class Listings:
             try:
                 for observed in self._about(entry.key):
                     before = self._fetched.get(observed.raw_hash or "")
-                    if observed.raw_hash and (before is None or before.suspicion):
+                    if observed.raw_hash and (before is None or before.anomaly):
                         self._fetched[observed.raw_hash] = observed
             except KeyError:
                 continue  # Housekeeping was quicker.

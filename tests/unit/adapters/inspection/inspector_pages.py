@@ -1,7 +1,7 @@
 # ruff: noqa: E501, ISC004  (markup as it is served, in lines as long as they are there)
 """Pages to be suspected, and honest ones that look like them, written for the tests of the inspector."""
 
-from tidemark.domain.documents import Suspicion
+from tidemark.domain.documents import Anomaly
 
 NAV = (
     "<header class='site-header'><a href='/'>Harbour</a><nav><ul>"
@@ -21,12 +21,12 @@ def page(title: str, body: str, head: str = "", lang: str = "en") -> str:
 
 
 def framed(title: str, main: str) -> str:
-    """Within the furniture of a site."""
+    """Within the boilerplate of a site."""
     return page(title, f"{NAV}<main>{main}</main>{FOOT}{SCRIPTS}")
 
 
-_S = Suspicion
-SUSPECTED: dict[str, tuple[Suspicion, str]] = {
+_S = Anomaly
+ANOMALIES: dict[str, tuple[Anomaly, str]] = {
     "a page of nginx for what is not there": (
         _S.SOFT_404,
         "<html><head><title>404 Not Found</title></head><body><center><h1>404 Not Found</h1></center><hr>"

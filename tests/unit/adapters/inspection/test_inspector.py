@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidemark.adapters.inspection.inspector import HtmlInspector
-from tidemark.domain.documents import Inspection, RawDocument, Suspicion
-from unit.adapters.inspection.inspector_pages import HONEST, NAV, PROSE, SUSPECTED, framed, page
+from tidemark.domain.documents import Anomaly, Inspection, RawDocument
+from unit.adapters.inspection.inspector_pages import ANOMALIES, HONEST, NAV, PROSE, framed, page
 
 CORPORA = Path(__file__).parents[5] / "shared" / "corpora"
 
@@ -28,25 +28,25 @@ def inspect(html: str | bytes) -> Inspection:
     return found
 
 
-@pytest.mark.parametrize("name", SUSPECTED)
+@pytest.mark.parametrize("name", ANOMALIES)
 def test_it_suspects(name: str) -> None:
-    expected, html = SUSPECTED[name]
+    expected, html = ANOMALIES[name]
     found = inspect(html)
-    assert (found.suspicion, bool(found.detail)) == (expected, True)
+    assert (found.anomaly, bool(found.detail)) == (expected, True)
 
 
 @pytest.mark.parametrize("name", HONEST)
 def test_it_believes(name: str) -> None:
     found = inspect(HONEST[name])
-    assert (found.suspicion, found.detail) == (None, "")
+    assert (found.anomaly, found.detail) == (None, "")
 
 
-@pytest.mark.parametrize("name", SUSPECTED)
+@pytest.mark.parametrize("name", ANOMALIES)
 def test_it_believes_an_article_that_has_the_same_words_and_much_text(name: str) -> None:
-    _, html = SUSPECTED[name]
+    _, html = ANOMALIES[name]
     article = f"<article><h2>Tides</h2><p>{PROSE * 60}</p></article>"
     place = "<main>" if "<main>" in html else "<body>"
-    assert inspect(html.replace(place, place + article, 1)).suspicion is None
+    assert inspect(html.replace(place, place + article, 1)).anomaly is None
 
 
 def test_the_evidence_quotes_what_the_page_calls_itself_and_what_it_says() -> None:
@@ -60,7 +60,7 @@ def test_the_evidence_quotes_what_the_page_calls_itself_and_what_it_says() -> No
     assert len(detail) < 300
 
 
-def test_pages_that_differ_in_furniture_alone_have_one_text() -> None:
+def test_pages_that_differ_in_boilerplate_alone_have_one_text() -> None:
     body = f"<main><h1>Gauges</h1><p>{PROSE * 4}</p></main>"
     one, other = (
         inspect(page("Gauges", NAV + body)),
@@ -104,14 +104,14 @@ def test_a_page_nested_without_end_is_left_to_the_partitioner_to_refuse() -> Non
     assert HtmlInspector().inspect(raw("<div>" * 5000 + "x")) is None
 
 
-def test_the_furniture_of_the_site_is_no_part_of_the_text_and_can_be_learned_again() -> None:
+def test_the_boilerplate_of_the_site_is_no_part_of_the_text_and_can_be_learned_again() -> None:
     notice = (
         "<p>This handbook is kept by the harbour office on the second floor of the old mill.</p>"
     )
     html = page("Gauges", f"<main><h1>Gauges</h1><p>{PROSE * 3}</p>{notice}</main>")
     plain, known = inspect(html.replace(notice, "")), inspect(html)
-    furniture = frozenset(known.blocks) - frozenset(plain.blocks)
-    found = HtmlInspector().inspect(raw(html), furniture)
+    boilerplate = frozenset(known.blocks) - frozenset(plain.blocks)
+    found = HtmlInspector().inspect(raw(html), boilerplate)
     assert found is not None
     assert found.blocks == known.blocks
     assert found.text_hash == plain.text_hash != known.text_hash
@@ -142,6 +142,6 @@ def test_no_page_of_real_documentation_is_suspected(folder: str) -> None:
     step = max(1, len(pages) // 25)
     for path in pages[::step]:
         found = HtmlInspector().inspect(raw(path.read_bytes()))
-        expected = Suspicion.SOFT_404 if path.name == "404.html" else None
+        expected = Anomaly.SOFT_404 if path.name == "404.html" else None
         assert found is not None
-        assert found.suspicion is expected, (path.name, found.detail)
+        assert found.anomaly is expected, (path.name, found.detail)

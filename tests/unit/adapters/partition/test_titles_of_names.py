@@ -26,8 +26,8 @@ class NamingPartitioner:
         found = self.inner.partition(raw)
         return found if found.title else replace(found, title=title_of_name(raw.uri))
 
-    def knowing(self, furniture: frozenset[int]) -> Partitioner:
-        return replace(self, inner=self.inner.knowing(furniture))
+    def with_boilerplate(self, boilerplate: frozenset[int]) -> Partitioner:
+        return replace(self, inner=self.inner.with_boilerplate(boilerplate))
 
 
 def titles(world: World) -> dict[str, str]:

@@ -196,8 +196,8 @@ def test_the_ledger_follows_when_a_kill_left_it_behind_the_live_name(audited: Au
 def test_a_generation_that_is_being_built_is_neither_dead_nor_drift(audited: Audited) -> None:
     """Its first documents are in it, and searches are still answered by the old one."""
     audited.world.embedder = CountingEmbedder(HashEmbedder(32))
-    job, tools = audited.hand("docs")
-    run_source(job, tools, "test")
+    job, deps = audited.hand("docs")
+    run_source(job, deps, "test")
     assert audited.world.index.live() == 1
     assert audited.world.index.generations() == [1, 2]
     report = audited.audit()
@@ -218,7 +218,7 @@ def test_points_in_a_generation_being_built_of_documents_that_nobody_knows_are_t
     )
     index.ensure(2, 64, "next")
     known, *others = audited.points()[:3]
-    buried = str(Damage(audited).bury())
+    buried = str(Damage(audited).record_tombstone())
     nobodys = [replace(p, payload={**p.payload, "document_id": buried}) for p in others]
     index.upsert_points(2, [known, *nobodys])
     report = audited.audit(repair=True)

@@ -367,8 +367,8 @@ def test_a_source_without_documents_is_not_out_of_step() -> None:
     for uri in list(audited.wiki.documents):
         del audited.wiki.documents[uri]
         audited.wiki.gone[uri] = "404"
-    job, tools = audited.hand("wiki")
-    assert run_source(replace(job, approved=True), tools, "test").status == "success"
+    job, deps = audited.hand("wiki")
+    assert run_source(replace(job, approved=True), deps, "test").status == "success"
     change_model(audited)
     run(audited, "docs")
     assert audited.audit().out_of_step == ()

@@ -12,7 +12,7 @@ from fakes.index import MemoryIndex
 from tidemark.domain.errors import PermanentError
 from tidemark.stages.audit.report import AuditReport
 from tidemark.stages.generations import planned_generation
-from tidemark.stages.housekeeping import Retention, keep_house
+from tidemark.stages.housekeeping import Retention, collect_garbage
 from tidemark.stages.job import Stores, embed_fingerprint
 from tidemark.stages.search import search
 from tidemark.stages.takedown.requests import find
@@ -104,7 +104,7 @@ def test_housekeeping_drops_what_a_killed_drop_left_once_a_run_was_there() -> No
     world.run()
     world.now += timedelta(days=3)
     embed = embed_fingerprint(world.embedder, world.lexical)
-    keep_house(stores(world), Retention(), "tidemark", embed, [SOURCE])
+    collect_garbage(stores(world), Retention(), "tidemark", embed, [SOURCE])
     assert world.index.generations() == [2]
     assert world.audit().clean
 

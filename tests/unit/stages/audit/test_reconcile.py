@@ -214,7 +214,7 @@ def test_a_dry_run_heals_nothing(store: str) -> None:
     world.run()
     setattr(world, store, backup)
     before = world.ledger.tide_mark(SOURCE)
-    plan_source(world.job(), world.tools())
+    plan_source(world.job(), world.deps())
     assert world.ledger.tide_mark(SOURCE) == before
     assert world.ledger.in_flight(SOURCE) == {}
 

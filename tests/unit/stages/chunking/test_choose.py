@@ -3,7 +3,7 @@
 import pytest
 
 from tidemark.domain.documents import Element, ElementKind, PartitionedDocument
-from tidemark.stages.chunking.choose import sniff_content
+from tidemark.stages.chunking.choose import detect_content
 
 TITLE, TEXT, ITEM = ElementKind.TITLE, ElementKind.TEXT, ElementKind.LIST_ITEM
 PARAGRAPH = (
@@ -118,10 +118,10 @@ def troubleshooting() -> PartitionedDocument:
     ],
 )  # fmt: skip
 def test_a_document_is_told_by_its_elements(document: PartitionedDocument, kind: str) -> None:
-    assert sniff_content(document) == kind
+    assert detect_content(document) == kind
 
 
 def test_a_clear_kind_survives_one_more_paragraph() -> None:
     for document in (faq(), contract()):
         longer = PartitionedDocument("", (*document.elements, Element(TEXT, PARAGRAPH)))
-        assert sniff_content(longer) == sniff_content(document)
+        assert detect_content(longer) == detect_content(document)

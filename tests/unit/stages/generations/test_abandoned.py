@@ -28,10 +28,10 @@ def model(audited: Audited, dimension: int = 64) -> None:
 
 def run(audited: Audited, *sources: str) -> None:
     for name in sources:
-        job, tools = audited.hand(name)
+        job, deps = audited.hand(name)
         # With a third source that is declared and never indexed, the new generation waits for ever.
         job = replace(job, declared=("docs", "wiki", "third"))
-        summary = run_source(job, tools, "test")
+        summary = run_source(job, deps, "test")
         assert (summary.status, summary.findings) == ("success", {})
 
 
@@ -97,10 +97,10 @@ def test_what_a_run_of_another_model_has_just_begun_stays_while_it_runs(
     run(tried, "docs")
     began = RunRecord("other-1", "third", trigger, RunStatus.RUNNING, world.now, None, "", None)
     world.ledger.start_run(began)
-    tools = world.tools()
+    deps = world.deps()
     with world.ledger.lock("third"):
         number = ensure_generation(
-            tools.ledger, tools.index, "tidemark", HashEmbedder(32), tools.lexical, tools.clock
+            deps.ledger, deps.index, "tidemark", HashEmbedder(32), deps.lexical, deps.clock
         )
         run(tried, "docs", "wiki")
         assert world.index.generations() == [1, number]

@@ -19,7 +19,7 @@ from tidemark.domain.summary import RunSummary
 from tidemark.pipeline import run_source
 from tidemark.stages.generations import Waiting, waiting
 from tidemark.stages.job import embed_fingerprint
-from tidemark.wiring import Emptied, Workshop
+from tidemark.wiring import Container, Emptied
 
 OLD, WIKI, IDLE = "old", "wiki", "idle"
 DECLARED = (SOURCE, WIKI)
@@ -47,7 +47,7 @@ class Changing(World):
 
     def run_over(self, name: str, source: Any, **changes: object) -> RunSummary:
         job = self.job(source=name, declared=DECLARED, disabled=(IDLE,), **changes)
-        return run_source(job, replace(self.tools(), source=source), "test")
+        return run_source(job, replace(self.deps(), source=source), "test")
 
     def waiting(self) -> Waiting | None:
         embed = embed_fingerprint(self.embedder, self.lexical)
@@ -63,8 +63,8 @@ def test_each_run_names_the_sources_that_are_waited_for_and_the_cures(world: Cha
     told = world.index_source(SOURCE).sentence()
     assert "Generation 2 is being built and goes live once these are indexed" in told
     assert "idle (disabled), old (not declared), wiki." in told
-    for cure in ("`tidemark index SOURCE`", "`tidemark forget SOURCE`"):
-        assert cure in told
+    for hint in ("`tidemark index SOURCE`", "`tidemark forget SOURCE`"):
+        assert hint in told
     told = world.index_source(WIKI).sentence()
     assert "wiki" not in told.partition("Generation 2")[2]
     assert world.index.live() == 1
@@ -156,8 +156,8 @@ def test_nothing_is_said_when_nothing_is_waited_for(world: Changing) -> None:
     assert world.waiting() is None
 
 
-class _Shop:
-    """The part of a workshop that the status asks for."""
+class _FakeContainer:
+    """The part of a container that the status asks for."""
 
     settings = SimpleNamespace(index_name="tidemark")
 
@@ -176,7 +176,7 @@ def shown(renderable: object) -> str:
 
 def test_the_status_names_them_too(world: Changing) -> None:
     world.index_source(SOURCE)
-    found = read_status(cast(Workshop, _Shop(world)), None)
+    found = read_status(cast(Container, _FakeContainer(world)), None)
     assert found["index"]["waiting_for"] == [IDLE, OLD, WIKI]
     assert found["index"]["waiting"]["generations"] == [2]
     text = " ".join(shown(render.status(found)).split())
@@ -184,6 +184,6 @@ def test_the_status_names_them_too(world: Changing) -> None:
     for name in (WIKI, IDLE):
         world.index_source(name)
     world.forget(OLD)
-    found = read_status(cast(Workshop, _Shop(world)), None)
+    found = read_status(cast(Container, _FakeContainer(world)), None)
     assert (found["index"]["waiting_for"], found["index"]["waiting"]) == ([], None)
     assert "goes live" not in shown(render.status(found))

@@ -87,18 +87,18 @@ def test_a_task_that_wakes_up_late_still_decides_nothing(world: World, gone: boo
     else:
         world.documents[B] = page("B", "An older text.")
     world.now += timedelta(hours=1)
-    job, tools = world.job(), world.tools()
-    begin(job, tools, "test")
-    crawl(job, tools)
+    job, deps = world.job(), world.deps()
+    begin(job, deps, "test")
+    crawl(job, deps)
     generation = ensure_generation(
-        tools.ledger, tools.index, "tidemark", tools.embedder, tools.lexical, tools.clock
+        deps.ledger, deps.index, "tidemark", deps.embedder, deps.lexical, deps.clock
     )
-    goal = target(job, tools, generation)
-    plan = make_plan(job, tools, goal)
+    goal = target(job, deps, generation)
+    plan = make_plan(job, deps, goal)
     world.source.gone.pop(B, None)
     world.documents[B] = page("B", "The latest text.")
     world.run()
     for key in plan.batches:
-        process_batch(job, tools, goal, key)
-    sweep(job, tools, generation)
+        process_batch(job, deps, goal, key)
+    sweep(job, deps, generation)
     assert "The latest text." in world.texts()

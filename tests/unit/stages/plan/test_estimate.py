@@ -7,7 +7,7 @@ from tidemark.stages.plan.plan import Estimate
 
 
 def ahead(world: World) -> Estimate:
-    return plan_source(world.job(), world.tools())[1].estimate
+    return plan_source(world.job(), world.deps())[1].estimate
 
 
 def test_a_large_text_counts_by_its_size_whatever_the_others_were_like() -> None:

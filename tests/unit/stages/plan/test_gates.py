@@ -55,7 +55,7 @@ def test_without_validators_bytes_are_fetched_and_stop_at_the_second_gate(world:
 
 
 def test_a_changed_footer_is_partitioned_and_not_chunked(world: World) -> None:
-    """White space stands in for furniture here: the elements come out the same."""
+    """White space stands in for boilerplate here: the elements come out the same."""
     world.run()
     world.documents[A] = str(world.documents[A]) + "\n\n\n\n"
     summary = world.run()
@@ -365,8 +365,8 @@ def test_a_repair_does_not_forget_that_newer_bytes_are_broken(world: World) -> N
     world.run()
     [before] = [d for d in world.ledger.documents() if d.uri == A]
     world.index.delete_points(1, [c.point_id for c in world.ledger.chunks(before.document_id)])
-    job, tools = world.job(), world.tools()
-    repair(job, tools, target(job, tools, 1), [before])
+    job, deps = world.job(), world.deps()
+    repair(job, deps, target(job, deps, 1), [before])
     [after] = [d for d in world.ledger.documents() if d.uri == A]
     assert world.audit().clean
     assert (after.failure, after.fetched_raw_hash, after.validators, after.last_seen) == (
@@ -391,15 +391,15 @@ def test_what_a_later_run_removed_is_not_brought_back_by_an_older_one(world: Wor
 
     world.run()
     world.documents[A] = page("Tides", "A newer text.")
-    older, tools = world.job(), world.tools()
-    crawl(older, tools)
-    goal = target(older, tools, 1)
-    plan = make_plan(older, tools, goal)
+    older, deps = world.job(), world.deps()
+    crawl(older, deps)
+    goal = target(older, deps, 1)
+    plan = make_plan(older, deps, goal)
     del world.documents[A]
     world.source.gone[A] = "404"
     world.run()
     for batch in plan.batches:
-        process_batch(older, tools, goal, batch)
+        process_batch(older, deps, goal, batch)
     assert live_uris(world) == {B}
     assert world.audit().clean
 

@@ -68,7 +68,7 @@ def test_a_text_that_the_model_refuses_quarantines_its_document_alone() -> None:
     found = failure(world)
     assert found is not None
     assert (found.stage, found.attempts) == ("embed", 1)
-    assert "smaller chunks" in found.cure
+    assert "smaller chunks" in found.hint
     assert world.texts() == ["Gamma stands.", "Delta stands."]
     assert world.audit().clean
 
@@ -125,7 +125,7 @@ def test_what_the_index_refuses_is_quarantined_and_leaves_no_half_document(
     assert summary.documents["quarantine"] == 1
     found = failure(world)
     assert found is not None
-    assert (found.stage, found.cure) == ("index", "Make sections smaller.")
+    assert (found.stage, found.hint) == ("index", "Make sections smaller.")
     before = ["Alpha stands.", "Beta stands."] if indexed_before else []
     assert world.texts() == [*before, "Gamma stands.", "Delta stands."]
     assert world.audit().clean
@@ -200,7 +200,7 @@ class TestWhenItIsTriedAgain:
         world.source.fetched.clear()
         world.partitioner.calls.clear()
         quarantined = list(world.ledger.quarantined(SOURCE))
-        retry(replace(world.job(), approved=True), world.tools(), quarantined)
+        retry(replace(world.job(), approved=True), world.deps(), quarantined)
         assert world.partitioner.calls == {A: 1}
         assert not world.source.fetched, "from the stored bytes"
         found = failure(world)
@@ -215,7 +215,7 @@ class TestWhenItIsTriedAgain:
         world.run()
         world.embedder.before = None
         assert world.run().documents == {"keep": 3}
-        retry(world.job(), world.tools(), list(world.ledger.quarantined(SOURCE)))
+        retry(world.job(), world.deps(), list(world.ledger.quarantined(SOURCE)))
         assert failure(world) is None
         assert "Alpha ENDLESS." in world.texts()
         assert world.audit().clean
@@ -231,7 +231,7 @@ class TestTooLarge:
         found = failure(world)
         assert found is not None
         assert found.stage == "size"
-        assert "TIDEMARK_MAX_DOCUMENT_MEGABYTES" in found.cure
+        assert "TIDEMARK_MAX_DOCUMENT_MEGABYTES" in found.hint
         assert "Alpha stands." in world.texts()
         assert world.audit().clean
 
@@ -388,7 +388,7 @@ def test_a_retry_is_not_judged_by_what_else_is_in_quarantine() -> None:
     world, guards = TestThreshold.with_broken(6)
     world.run(guards=guards)
     one = next(iter(world.ledger.quarantined(SOURCE)))
-    assert retry(world.job(guards=guards), world.tools(), [one]).status == "success"
+    assert retry(world.job(guards=guards), world.deps(), [one]).status == "success"
 
 
 def test_a_file_that_stays_too_large_counts_its_attempts() -> None:
@@ -443,13 +443,13 @@ def test_a_sick_page_whose_last_good_snapshot_is_lost_is_not_tried_in_vain(how: 
     assert found is not None
     assert before is not None
     assert (found.stage, found.message) == (before.stage, before.message)
-    assert "`tidemark retry`" in found.cure
+    assert "`tidemark retry`" in found.hint
     assert world.index.live() == 1
     # Mended, or with its snapshot put back, it goes into the new generation, which then is whole.
     if how == "broken":
         for key, content in lost.items():
             world.artifacts.write(key, content)
-        retry(world.job(), world.tools(), list(world.ledger.quarantined(SOURCE)))
+        retry(world.job(), world.deps(), list(world.ledger.quarantined(SOURCE)))
         assert failure(world) is not None
     else:
         world.source.too_large.clear()

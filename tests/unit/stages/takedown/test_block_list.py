@@ -113,7 +113,7 @@ def other(world: World, **documents: str) -> RunSummary:
     source.documents.update({f"https://example.org/{k}": v for k, v in documents.items()})
     world.now += timedelta(hours=1)
     job = replace(world.job(), source="other")
-    return run_source(job, replace(world.tools(), source=source), "test")
+    return run_source(job, replace(world.deps(), source=source), "test")
 
 
 def test_it_is_kept_out_of_a_source_that_was_not_known_then(world: World) -> None:
@@ -214,6 +214,6 @@ def test_no_repair_writes_what_is_being_taken_down(world: World) -> None:
     assert live_uris(world) == {B}
     record = world.ledger.document(document_id(SOURCE, A))
     assert record is not None
-    job, tools = world.job(), world.tools()
-    repair(job, tools, target(job, tools, world.generation), [record])
+    job, deps = world.job(), world.deps()
+    repair(job, deps, target(job, deps, world.generation), [record])
     assert live_uris(world) == {B}

@@ -184,7 +184,7 @@ class Choosy:
     def __init__(self, inner: Any) -> None:
         self.inner, self.fingerprint = inner, inner.fingerprint
 
-    def knowing(self, furniture: frozenset[int]) -> "Choosy":
+    def with_boilerplate(self, boilerplate: frozenset[int]) -> "Choosy":
         return self
 
     def partition(self, raw: RawDocument) -> PartitionedDocument:
@@ -445,9 +445,9 @@ def test_a_removed_document_loses_what_it_could_be_restored_from(world: World) -
 
 def test_it_leaves_every_generation(world: World) -> None:
     world.embedder = replace(world.embedder, inner=HashEmbedder(32))
-    tools = world.tools()
+    deps = world.deps()
     number = ensure_generation(
-        world.ledger, world.index, "tidemark", tools.embedder, tools.lexical, tools.clock
+        world.ledger, world.index, "tidemark", deps.embedder, deps.lexical, deps.clock
     )
     point = next(p for p in world.index.scan_points(1) if SECRET in str(p.payload["text"]))
     dense = (1.0, *[0.0] * 31)
@@ -499,18 +499,18 @@ def test_a_document_of_one_source_stays_in_the_other(world: World) -> None:
 
 def planned(world: World) -> Callable[[], None]:
     world.now += timedelta(hours=1)
-    job, tools = world.job(), world.tools()
-    crawl(job, tools)
+    job, deps = world.job(), world.deps()
+    crawl(job, deps)
     generation = ensure_generation(
-        world.ledger, world.index, "tidemark", tools.embedder, tools.lexical, tools.clock
+        world.ledger, world.index, "tidemark", deps.embedder, deps.lexical, deps.clock
     )
-    goal = target(job, tools, generation)
-    plan = make_plan(job, tools, goal)
+    goal = target(job, deps, generation)
+    plan = make_plan(job, deps, goal)
 
     def finish() -> None:
         for key in plan.batches:
-            process_batch(job, tools, goal, key)
-        sweep(job, tools, generation)
+            process_batch(job, deps, goal, key)
+        sweep(job, deps, generation)
 
     return finish
 

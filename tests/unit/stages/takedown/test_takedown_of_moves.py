@@ -40,22 +40,22 @@ def moved(how: str, text: str | None = None) -> World:
 
 def run_until(world: World, stage: str, then: Callable[[], object]) -> None:
     """A run in which something happens after one of its stages."""
-    job, tools = world.job(), world.tools()
-    crawl(job, tools)
+    job, deps = world.job(), world.deps()
+    crawl(job, deps)
     if stage == "crawled":
         then()
     generation = ensure_generation(
-        world.ledger, world.index, "tidemark", tools.embedder, tools.lexical, tools.clock
+        world.ledger, world.index, "tidemark", deps.embedder, deps.lexical, deps.clock
     )
-    goal = target(job, tools, generation)
-    plan = make_plan(job, tools, goal)
+    goal = target(job, deps, generation)
+    plan = make_plan(job, deps, goal)
     if stage == "planned":
         then()
     for key in plan.batches:
-        process_batch(job, tools, goal, key)
+        process_batch(job, deps, goal, key)
     if stage == "processed":
         then()
-    sweep(job, tools, generation)
+    sweep(job, deps, generation)
 
 
 @pytest.mark.parametrize("how", HOW)

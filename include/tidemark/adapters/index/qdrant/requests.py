@@ -181,11 +181,11 @@ def _refused(doing: str, server: str, error: "Exception") -> TransientError | Pe
     message = f"Qdrant at {server} answered {status}, {doing}: {said}"
     if status >= 500 or status in _TRY_LATER:
         return TransientError(message, "See the server's log if it lasts.")
-    cures = {
+    hints = {
         401: "Set the API key of the server.",
         403: "Use an API key that may do this.",
         404: "Index a source first, which creates the collection.",
         413: "Allow larger requests on the server (max_request_size_mb) or make sections smaller.",
     }
     kind = RefusedError if status in _THIS_ONE else PermanentError
-    return kind(message, cures.get(status, ""))
+    return kind(message, hints.get(status, ""))

@@ -40,7 +40,7 @@ from qdrant_edge import SparseVector as EdgeVector
 from tidemark.adapters.index.layout import (
     DENSE,
     LEXICAL,
-    OTHER_SETTINGS_CURE,
+    OTHER_SETTINGS_HINT,
     PAGE,
     RESERVED_FROM,
     RRF_K,
@@ -268,7 +268,7 @@ def _translated(doing: str) -> Iterator[None]:
     except Exception as error:
         message = f"The index engine failed, {doing}: {error}."
         if "config is incompatible" in str(error):
-            raise PermanentError(message, OTHER_SETTINGS_CURE) from error
+            raise PermanentError(message, OTHER_SETTINGS_HINT) from error
         if "WouldBlock" in str(error):
             raise TransientError(
                 message, "Another program has the collection open without the lock: end it."

@@ -57,7 +57,7 @@ def current(url: str | URL) -> str | None:
 
 
 def check(url: str | URL) -> None:
-    """Raise ``ConfigurationError``, with the cure, unless the database is at this Tidemark's version."""
+    """Raise ``ConfigurationError``, with the hint, unless the database is at this Tidemark's version."""
     with _connected(url) as connection:
         found = _version(connection)
         database = connection.engine.url

@@ -330,7 +330,7 @@ def partition_xml(
     name: str,
     charset: str | None,
     max_depth: int,
-    furniture: frozenset[int] = frozenset(),
+    boilerplate: frozenset[int] = frozenset(),
 ) -> PartitionedDocument:
     """Partition XML; ``name`` names it in errors. Raises ``DocumentError``."""
     root = parse_xml(content, name, charset)
@@ -340,7 +340,7 @@ def partition_xml(
     )
     if kind == "html":
         page = etree.tostring(root, encoding="unicode")
-        return partition_page(page, name, max_depth, furniture)
+        return partition_page(page, name, max_depth, boilerplate)
     if kind == "svg":
         raise DocumentError(
             "partition", f"{name} is a picture (SVG), which is not read.", "Exclude it."

@@ -11,7 +11,7 @@ import re
 from lxml import etree
 
 from tidemark.adapters.media import syntax_of_attributes
-from tidemark.adapters.partition.html import boilerplate as furniture
+from tidemark.adapters.partition.html import boilerplate as boilerplate
 from tidemark.adapters.partition.html.boilerplate import HEADINGS, drop, text_of
 from tidemark.adapters.partition.html.lines import with_line_ends
 from tidemark.adapters.partition.html.math import KIND, spell_formulas
@@ -279,7 +279,7 @@ def _label(element: etree._Element) -> None:
 
 
 def _button(element: etree._Element) -> None:
-    """The button of an accordion bears its heading; any other is furniture."""
+    """The button of an accordion bears its heading; any other is boilerplate."""
     bears = any(a.tag in HEADINGS or a.tag in {"summary", "dt"} for a in element.iterancestors())
     if bears:
         element.tag = "span"
@@ -296,7 +296,7 @@ def _image(element: etree._Element) -> None:
 
 
 def _anchor(element: etree._Element) -> None:
-    if furniture.is_permalink(element) and not (element.get("id") and not element.get("href")):
+    if boilerplate.is_permalink(element) and not (element.get("id") and not element.get("href")):
         for owner in element.iterancestors():
             if owner.tag in HEADINGS or owner.tag == "dt":
                 fragment = (element.get("href") or "").partition("#")[2]
@@ -304,7 +304,7 @@ def _anchor(element: etree._Element) -> None:
                     owner.set(ANCHOR, fragment)
                 break
         drop(element)
-    elif text_of(element) in furniture.BACKLINK_TEXT and (element.get("href") or "").startswith(
+    elif text_of(element) in boilerplate.BACKLINK_TEXT and (element.get("href") or "").startswith(
         "#"
     ):
         drop(element)
@@ -315,7 +315,7 @@ _INLINE = {"label": _label, "button": _button, "img": _image, "sup": superscript
 
 def _table(table: etree._Element) -> None:
     code = [p for p in table.iter("pre") if not _is_line_numbers(p)]
-    names = furniture.words_of(table.get("class") or "")
+    names = boilerplate.words_of(table.get("class") or "")
     if len(code) == 1 and (names & {"highlighttable", "rouge"} or _has_line_numbers(table)):
         _unwrap_to(table, code[0])
     elif is_layout(table):

@@ -1,6 +1,6 @@
-"""What tells furniture from content on a page: landmarks, words in classes and ids, links.
+"""What tells boilerplate from content on a page: landmarks, words in classes and ids, links.
 
-Furniture is what a site puts around each of its pages (navigation, banners, breadcrumbs, tables of
+Boilerplate is what a site puts around each of its pages (navigation, banners, breadcrumbs, tables of
 contents, feedback and sharing). Nothing here is certain, so the cleaner asks these predicates about an
 element and then refuses to drop anything that holds much of the page.
 """
@@ -157,7 +157,7 @@ def lists_the_contents(element: etree._Element) -> bool:
 
 
 def strong_words(element: etree._Element) -> bool:
-    """Whether the class, or an id that is no heading's slug, says furniture without a doubt."""
+    """Whether the class, or an id that is no heading's slug, says boilerplate without a doubt."""
     classes = element.get("class")
     if classes and (_is_strong(classes) or _is_rst_contents(classes)):
         return True
@@ -245,7 +245,7 @@ def _visible(text: str | None) -> int:
     return len(text.strip()) if text else 0
 
 
-# Drops the furniture from a page that was weighed (see ``html_furniture``).
+# Drops the boilerplate from a page that was weighed (see ``html_furniture``).
 
 
 def drop(element: etree._Element) -> None:
@@ -263,10 +263,10 @@ def drop(element: etree._Element) -> None:
 
 
 class Pruner:
-    """Walks a page from the top and drops what is furniture.
+    """Walks a page from the top and drops what is boilerplate.
 
     strict: also judge by names and by links, not by landmarks alone.
-    whole_page: no main content was declared, so the furniture of the whole page is still there.
+    whole_page: no main content was declared, so the boilerplate of the whole page is still there.
     """
 
     def __init__(
@@ -461,19 +461,19 @@ def _alone(anchor: etree._Element) -> bool:
     return not re.search(r"\w{3}", said)
 
 
-# The blocks of a cleaned page, and what is left of it without those that are furniture of its site.
+# The blocks of a cleaned page, and what is left of it without those that are boilerplate of its site.
 
 MOST_OF_A_PAGE = 400
-"""Blocks told of a page: furniture is at its beginning and end, so the middle of a long page is left out."""
+"""Blocks of a page: boilerplate is at its beginning and end, so the middle of a long page is left out."""
 _MOST_DROPPED = 0.5
-"""Of a page's text beside links. What would go beyond it is not furniture but pages that say the same."""
+"""Of a page's text beside links. What would go beyond it is not boilerplate but pages that say the same."""
 
 _BLOCKS = frozenset(
     {"address", "article", "aside", "blockquote", "center", "details", "div", "figure", "footer",
      "form", "header", "hgroup", "li", "main", "menu", "nav", "ol", "p", "section", "ul"}
 )  # fmt: skip
 _KEPT = frozenset({"pre", "table", "math", "h1", "dl", "figcaption"})
-"""Never furniture by repetition, and neither is what holds one of them or is in one."""
+"""Never boilerplate by repetition, and neither is what holds one of them or is in one."""
 
 
 def blocks_of(root: etree._Element) -> tuple[int, ...]:
@@ -484,9 +484,9 @@ def blocks_of(root: etree._Element) -> tuple[int, ...]:
     return tuple(found)
 
 
-def drop_blocks(root: etree._Element, furniture: frozenset[int]) -> None:
-    """Drop the blocks that are furniture, unless that would be much of the page."""
-    known = [element for element, number in _numbered(root) if number in furniture]
+def drop_blocks(root: etree._Element, boilerplate: frozenset[int]) -> None:
+    """Drop the blocks that are boilerplate, unless that would be much of the page."""
+    known = [element for element, number in _numbered(root) if number in boilerplate]
     if not known:
         return
     inside = set(known)

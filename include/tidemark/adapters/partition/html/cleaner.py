@@ -1,4 +1,4 @@
-"""A page without its furniture: only what the page says, in the page's own structure.
+"""A page without its boilerplate: only what the page says, in the page's own structure.
 
 The cleaner reads the page's own evidence (landmarks, roles, names, links) and drops navigation, banners,
 tables of contents and the like. It never drops what holds much of the page, and when a careful reading
@@ -152,11 +152,11 @@ class CleanPage:
 
 
 def clean_html(
-    html: str, name: str, max_depth: int = 150, furniture: frozenset[int] = frozenset()
+    html: str, name: str, max_depth: int = 150, boilerplate: frozenset[int] = frozenset()
 ) -> CleanPage:
-    """Parse a page and drop its furniture: by its structure, then the blocks known to be the site's.
+    """Parse a page and drop its boilerplate: by its structure, then the blocks known to be the site's.
 
-    ``name`` names the document in errors; ``max_depth`` bounds the nesting of elements; ``furniture`` is
+    ``name`` names the document in errors; ``max_depth`` bounds the nesting of elements; ``boilerplate`` is
     what ``domain.site_furniture.learn`` gave. Raises ``DocumentError`` when the page has no element or is
     nested deeper.
     """
@@ -164,13 +164,13 @@ def clean_html(
         page, enough = _read(html, name, max_depth, gentleness)
         if enough:
             break
-    if furniture:
-        drop_blocks(page.root, furniture)
+    if boilerplate:
+        drop_blocks(page.root, boilerplate)
     return page
 
 
 def parse_content(html: str, name: str, max_depth: int = 150) -> etree._Element:
-    """Parse HTML that has no furniture (made from Markdown, a mail's body); scripts and forms still go."""
+    """Parse HTML that has no boilerplate (made from Markdown, a mail's body); scripts and forms still go."""
     document = parse_page(html, name)
     _check_depth(document, name, max_depth)
     script_formulas(document)
@@ -256,7 +256,7 @@ def _around(
 
 
 def parse_page(html: str, name: str) -> etree._Element:
-    """A page as it is, furniture, scripts and all. Raises ``DocumentError`` when it has no element."""
+    """A page as it is, boilerplate, scripts and all. Raises ``DocumentError`` when it has no element."""
     # Ids are looked up nowhere, and collecting them takes as long as the rest.
     parser = etree.HTMLParser(
         huge_tree=True,

@@ -74,13 +74,13 @@ class _Numbering:
 
 
 def partition_page(
-    html: str, name: str, max_depth: int, furniture: frozenset[int] = frozenset()
+    html: str, name: str, max_depth: int, boilerplate: frozenset[int] = frozenset()
 ) -> PartitionedDocument:
     """Clean and partition a page; ``name`` names it in errors. Raises ``DocumentError``.
 
-    furniture: blocks that stand on most pages of its site (``Inspection.blocks``) and go.
+    boilerplate: blocks that stand on most pages of its site (``Inspection.blocks``) and go.
     """
-    page = clean_html(html, name, max_depth, furniture=furniture)
+    page = clean_html(html, name, max_depth, boilerplate=boilerplate)
     return PartitionedDocument(page.title, tuple(elements_of(page.root)), page.language)
 
 

@@ -316,7 +316,7 @@ _EXCLUDE = "Exclude it from the source, or split it"
 
 
 class _Shared:
-    """The worker of one process, for a partitioner and all that know another site's furniture."""
+    """The worker of one process, for a partitioner and all that know another site's boilerplate."""
 
     def __init__(self, module: str, options: UnstructuredOptions, limits: SandboxLimits) -> None:
         self._module, self._options, self.limits = module, options, limits
@@ -325,7 +325,7 @@ class _Shared:
         self._worker: WorkerProcess | None = None
         self._told: frozenset[int] = frozenset()
 
-    def ask(self, raw: RawDocument, furniture: frozenset[int]) -> PartitionedDocument:
+    def ask(self, raw: RawDocument, boilerplate: frozenset[int]) -> PartitionedDocument:
         if (
             self._owner != os.getpid()
         ):  # forked: the worker and a lock that may be held are the parent's
@@ -336,24 +336,24 @@ class _Shared:
         with self._lock:
             fresh = self._worker is None or not self._worker.usable
             try:
-                return self._ask(raw, furniture)
+                return self._ask(raw, boilerplate)
             except (WorkerDied, OutOfMemory):
                 self.close()
                 if fresh:
                     raise
                 # What earlier documents left behind, or somebody's kill, is not this one's fault.
-                return self._ask(raw, furniture)
+                return self._ask(raw, boilerplate)
 
-    def _ask(self, raw: RawDocument, furniture: frozenset[int]) -> PartitionedDocument:
+    def _ask(self, raw: RawDocument, boilerplate: frozenset[int]) -> PartitionedDocument:
         if self._worker is not None and not self._worker.usable:
             self.close()
         if self._worker is None:
             self._worker = WorkerProcess(self._module, self._options, self.limits)
             self._told = frozenset()
         seconds = self.limits.seconds_for(len(raw.content))
-        changed = furniture if furniture != self._told else None
+        changed = boilerplate if boilerplate != self._told else None
         answer = self._worker.ask(encode_request(raw, seconds, changed), seconds)
-        self._told = furniture
+        self._told = boilerplate
         return decode_answer(answer)
 
     def close(self) -> None:
@@ -373,14 +373,14 @@ class SandboxedPartitioner:
         self,
         options: UnstructuredOptions | None = None,
         limits: SandboxLimits | None = None,
-        furniture: frozenset[int] = frozenset(),
+        boilerplate: frozenset[int] = frozenset(),
         *,
         worker_module: str = _WORKER,
     ) -> None:
         """worker_module: the program of the worker; tests have ones that fail."""
         options = options or UnstructuredOptions()
-        self._reader = UnstructuredPartitioner(options, furniture)
-        self._furniture = furniture
+        self._reader = UnstructuredPartitioner(options, boilerplate)
+        self._boilerplate = boilerplate
         self._shared = _Shared(worker_module, options, limits or SandboxLimits())
         self._max_bytes = options.max_bytes
 
@@ -389,13 +389,13 @@ class SandboxedPartitioner:
         """That of the partitioner in the worker; known without starting it."""
         return self._reader.fingerprint
 
-    def knowing(self, furniture: frozenset[int]) -> "SandboxedPartitioner":
+    def with_boilerplate(self, boilerplate: frozenset[int]) -> "SandboxedPartitioner":
         """One that also drops these blocks of a site from its pages; both share their worker."""
-        if furniture == self._furniture:
+        if boilerplate == self._boilerplate:
             return self
         other = object.__new__(SandboxedPartitioner)
-        other._reader = self._reader.knowing(furniture)
-        other._furniture = furniture
+        other._reader = self._reader.with_boilerplate(boilerplate)
+        other._boilerplate = boilerplate
         other._shared = self._shared
         other._max_bytes = self._max_bytes
         return other
@@ -414,7 +414,7 @@ class SandboxedPartitioner:
             return self._reader.partition(raw)  # which refuses it by its size alone
         limits = self._shared.limits
         try:
-            return self._shared.ask(raw, self._furniture)
+            return self._shared.ask(raw, self._boilerplate)
         except WorkerTimeout as error:
             seconds = limits.seconds_for(len(raw.content))
             raise DocumentError(

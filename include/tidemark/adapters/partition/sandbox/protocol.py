@@ -38,15 +38,15 @@ def framed(data: bytes) -> bytes:
     return LENGTH.pack(len(data)) + data
 
 
-def encode_request(raw: RawDocument, seconds: float, furniture: frozenset[int] | None) -> bytes:
-    """A document to be read within so many seconds; furniture only where it is another than before."""
+def encode_request(raw: RawDocument, seconds: float, boilerplate: frozenset[int] | None) -> bytes:
+    """A document to be read within so many seconds; boilerplate only where it is another than before."""
     header = {
         "uri": raw.uri,
         "media_type": raw.media_type,
         "charset": raw.charset,
         "fetched_at": raw.fetched_at.isoformat(),
         "seconds": seconds,
-        "furniture": None if furniture is None else sorted(furniture),
+        "furniture": None if boilerplate is None else sorted(boilerplate),
     }
     head = json.dumps(header).encode()
     return framed(LENGTH.pack(len(head)) + head + raw.content)
@@ -56,7 +56,7 @@ def decode_request(data: bytes) -> tuple[RawDocument, float, frozenset[int] | No
     (length,) = LENGTH.unpack_from(data)
     start = LENGTH.size + length
     header = json.loads(data[LENGTH.size : start])
-    furniture = header["furniture"]
+    boilerplate = header["furniture"]
     raw = RawDocument(
         header["uri"],
         data[start:],
@@ -64,7 +64,7 @@ def decode_request(data: bytes) -> tuple[RawDocument, float, frozenset[int] | No
         header["charset"],
         datetime.fromisoformat(header["fetched_at"]),
     )
-    return raw, header["seconds"], None if furniture is None else frozenset(furniture)
+    return raw, header["seconds"], None if boilerplate is None else frozenset(boilerplate)
 
 
 def encode_answer(document: PartitionedDocument) -> bytes:
@@ -84,11 +84,11 @@ def encode_failure(error: TidemarkError) -> bytes:
         kind = "configuration"
     elif isinstance(error, TransientError):
         kind = "transient"
-    return encode_trouble(kind, error.message, error.cure, stage)
+    return encode_trouble(kind, error.message, error.hint, stage)
 
 
-def encode_trouble(kind: str, message: str, cure: str = "", stage: str = "") -> bytes:
-    return json.dumps({"error": kind, "message": message, "cure": cure, "stage": stage}).encode()
+def encode_trouble(kind: str, message: str, hint: str = "", stage: str = "") -> bytes:
+    return json.dumps({"error": kind, "message": message, "cure": hint, "stage": stage}).encode()
 
 
 class OutOfMemory(Exception):  # noqa: N818 - an answer, not a fault of the program
@@ -115,13 +115,13 @@ def decode_answer(data: bytes) -> PartitionedDocument:
 
 
 def _failure(answer: dict[str, Any]) -> Exception:
-    message, cure = str(answer.get("message")), str(answer.get("cure"))
+    message, hint = str(answer.get("message")), str(answer.get("cure"))
     kind = answer["error"]
     if kind == MEMORY:
         return OutOfMemory(message)
     if kind == "document":
-        return DocumentError(str(answer.get("stage")), message, cure)
-    return _ERRORS.get(str(kind), PermanentError)(message, cure)
+        return DocumentError(str(answer.get("stage")), message, hint)
+    return _ERRORS.get(str(kind), PermanentError)(message, hint)
 
 
 def _element(row: object) -> Element:

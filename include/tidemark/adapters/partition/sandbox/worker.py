@@ -38,8 +38,8 @@ def unstructured(options: str) -> Partition:
     html_partitioner()
     plain = UnstructuredPartitioner(protocol.decode_options(options))
 
-    def partition(raw: RawDocument, furniture: frozenset[int]) -> PartitionedDocument:
-        return plain.knowing(furniture).partition(raw)
+    def partition(raw: RawDocument, boilerplate: frozenset[int]) -> PartitionedDocument:
+        return plain.with_boilerplate(boilerplate).partition(raw)
 
     return partition
 
@@ -55,20 +55,20 @@ def serve(make: Callable[[str], Partition], arguments: list[str]) -> None:
         partition = make(options)
         _limit(int(memory), int(files))
         _send(answers, protocol.READY)
-        furniture: frozenset[int] = frozenset()
+        boilerplate: frozenset[int] = frozenset()
         while (data := _receive(requests)) is not None:
             raw, seconds, changed = protocol.decode_request(data)
             del data
-            furniture = furniture if changed is None else changed
+            boilerplate = boilerplate if changed is None else changed
             signal.alarm(int(seconds) + _GRACE)
-            answer = _answer(partition, raw, furniture)
+            answer = _answer(partition, raw, boilerplate)
             signal.alarm(0)
             _send(answers, answer)
 
 
-def _answer(partition: Partition, raw: RawDocument, furniture: frozenset[int]) -> bytes:
+def _answer(partition: Partition, raw: RawDocument, boilerplate: frozenset[int]) -> bytes:
     try:
-        return protocol.encode_answer(partition(raw, furniture))
+        return protocol.encode_answer(partition(raw, boilerplate))
     except MemoryError:
         return protocol.encode_trouble(protocol.MEMORY, "out of memory")
     except TidemarkError as error:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from urllib.parse import urldefrag, urljoin
 
-from tidemark.adapters.media import DOCUMENT_TYPES, HTML_TYPES, parse_content_type, sniff
+from tidemark.adapters.media import DOCUMENT_TYPES, HTML_TYPES, detect, parse_content_type
 from tidemark.adapters.sources.website.frontier import Target
 from tidemark.adapters.sources.website.http import Budget, Fetcher, Response, Wants, http_date
 from tidemark.adapters.sources.website.pages import NO_DIRECTIVES, Directives, header_directives
@@ -19,7 +19,7 @@ from tidemark.ports import Clock
 _SUCCESSES = frozenset({200, 203})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PERMANENT_REDIRECTS = frozenset({301, 308})
-_CURES = {
+_HINTS = {
     401: " (does it want credentials?)",
     403: " (does it want credentials?)",
     407: " (the proxy wants a user name and a password in its URL)",
@@ -142,7 +142,7 @@ class Visitor:
             return Answer(Kind.FAILED, _with_referrer(f"{target.url} answered nothing", target))
         headers = response.headers
         media_type, charset = parse_content_type(headers.get("content-type", ""), target.uri)
-        media_type = media_type or sniff(response.body)
+        media_type = media_type or detect(response.body)
         if media_type not in DOCUMENT_TYPES:
             return Answer(Kind.EXCLUDED, "does not say what it is (no Content-Type)")
         validators = _renewed(Validators(), headers)
@@ -199,7 +199,7 @@ def _moved(target: Target, response: Response) -> Answer:
 
 
 def _refusal(url: str, status: int) -> str:
-    return f"{url} answered {status}{_CURES.get(status, '')}"
+    return f"{url} answered {status}{_HINTS.get(status, '')}"
 
 
 def _with_referrer(detail: str, target: Target) -> str:

@@ -1,4 +1,4 @@
-"""Each kind of furniture goes from a page, as the common generators write it."""
+"""Each kind of boilerplate goes from a page, as the common generators write it."""
 
 import pytest
 
@@ -9,7 +9,7 @@ PROSE = "The gauge measures the height of the water every second and sends a mea
 LINKS = "".join(f"<li><a href='/{n}'>FURNITURE {n}</a></li>" for n in range(5))
 PARTS = "".join(f"<li><a href='#{n}'>FURNITURE {n}</a></li>" for n in range(5))
 
-FURNITURE: dict[str, list[str]] = {
+BOILERPLATE: dict[str, list[str]] = {
     "the navigation": [
         f"<nav><ul>{LINKS}</ul></nav>",
         f"<div role='navigation'><ul>{LINKS}</ul></div>",
@@ -81,10 +81,10 @@ FURNITURE: dict[str, list[str]] = {
 SAID = ("FURNITURE", "Edit this", "Show source", "Skip to", "On this page")
 
 
-@pytest.mark.parametrize("what", FURNITURE)
+@pytest.mark.parametrize("what", BOILERPLATE)
 @pytest.mark.parametrize("place", ["before the main part", "after the main part", "within it"])
 def test_it_drops(what: str, place: str) -> None:
-    for markup in FURNITURE[what]:
+    for markup in BOILERPLATE[what]:
         before, after, within = (
             markup if place == where else ""
             for where in ("before the main part", "after the main part", "within it")

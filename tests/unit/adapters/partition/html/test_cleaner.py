@@ -1,4 +1,4 @@
-"""A page loses its furniture and nothing else."""
+"""A page loses its boilerplate and nothing else."""
 
 from datetime import UTC, datetime
 
@@ -27,7 +27,7 @@ def content(inner: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "furniture",
+    "boilerplate",
     [
         "<nav><a href='/'>FURNITURE</a></nav>",
         "<header><a href='/'>FURNITURE</a></header>",
@@ -51,8 +51,8 @@ def content(inner: str) -> str:
     ],
 )
 @pytest.mark.parametrize("place", ["outside", "inside"])
-def test_furniture_goes_wherever_it_stands(furniture: str, place: str) -> None:
-    inner, outer = (furniture, "") if place == "inside" else ("", furniture)
+def test_boilerplate_goes_wherever_it_stands(boilerplate: str, place: str) -> None:
+    inner, outer = (boilerplate, "") if place == "inside" else ("", boilerplate)
     found = text(page(f"{outer}<main>{ARTICLE}{inner}</main>"))
     assert "FURNITURE" not in found
     assert found.startswith("Gauges The gauge measures")
@@ -79,7 +79,7 @@ def test_furniture_goes_wherever_it_stands(furniture: str, place: str) -> None:
         "<header><h2>CONTENT</h2></header>",
     ],
 )
-def test_content_stays_though_it_looks_like_furniture(block: str) -> None:
+def test_content_stays_though_it_looks_like_boilerplate(block: str) -> None:
     assert "CONTENT" in content(block)
 
 

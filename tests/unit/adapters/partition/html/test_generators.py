@@ -232,6 +232,6 @@ CONTENT: dict[str, str] = {
 
 
 @pytest.mark.parametrize("what", CONTENT)
-def test_content_is_never_taken_for_furniture(what: str) -> None:
+def test_content_is_never_taken_for_boilerplate(what: str) -> None:
     assert "CONTENT" in text(f"<nav><ul>{LINKS}</ul></nav><main>{BODY}{CONTENT[what]}</main>")
     assert "CONTENT" in text(f"<nav><ul>{LINKS}</ul></nav><div>{BODY}{CONTENT[what]}</div>")

@@ -15,7 +15,7 @@ from tidemark.domain.boilerplate import (
     MOST_BLOCKS,
     MOST_PAGES,
     block_of,
-    learn,
+    detect_boilerplate,
 )
 
 NOTICE = "This handbook is kept by the harbour office; send what is wrong to the desk on the second floor."
@@ -28,13 +28,13 @@ def page(number: int, inner: str) -> str:
     return f"<html><body><div><h1>Gauge {number}</h1>{own}{inner}</div></body></html>"
 
 
-def furniture_of(pages: list[str]) -> frozenset[int]:
-    return learn(blocks_of(clean_html(html, "page").root) for html in pages)
+def boilerplate_of(pages: list[str]) -> frozenset[int]:
+    return detect_boilerplate(blocks_of(clean_html(html, "page").root) for html in pages)
 
 
 def cleaned(pages: list[str]) -> list[str]:
-    known = furniture_of(pages)
-    return [text_of(clean_html(html, "page", furniture=known).root) for html in pages]
+    known = boilerplate_of(pages)
+    return [text_of(clean_html(html, "page", boilerplate=known).root) for html in pages]
 
 
 def site(inner: str, pages: int = 20, on: float = 1.0) -> list[str]:
@@ -93,17 +93,17 @@ def test_the_same_words_with_inline_code_are_the_same_block() -> None:
     assert all("handbook" not in found for found in cleaned(pages))
 
 
-def test_a_small_site_has_no_furniture_of_its_own() -> None:
-    assert furniture_of(site(f"<p>{NOTICE}</p>", pages=LEAST_PAGES - 1)) == frozenset()
-    assert len(furniture_of(site(f"<p>{NOTICE}</p>", pages=LEAST_PAGES))) == 1
+def test_a_small_site_has_no_boilerplate_of_its_own() -> None:
+    assert boilerplate_of(site(f"<p>{NOTICE}</p>", pages=LEAST_PAGES - 1)) == frozenset()
+    assert len(boilerplate_of(site(f"<p>{NOTICE}</p>", pages=LEAST_PAGES))) == 1
 
 
 def test_a_page_never_loses_more_than_half_of_its_text() -> None:
-    known = furniture_of(site(f"<p>{NOTICE}</p>"))
+    known = boilerplate_of(site(f"<p>{NOTICE}</p>"))
     short = (
         f"<html><body><div><h1>Gauge</h1><p>Out of order.</p><p>{NOTICE}</p></div></body></html>"
     )
-    assert NOTICE in text_of(clean_html(short, "page", furniture=known).root)
+    assert NOTICE in text_of(clean_html(short, "page", boilerplate=known).root)
 
 
 def test_pages_that_all_say_the_same_keep_it() -> None:
@@ -111,9 +111,9 @@ def test_pages_that_all_say_the_same_keep_it() -> None:
     assert all(NOTICE in found for found in cleaned([same] * 20))
 
 
-def test_without_known_furniture_nothing_changes() -> None:
+def test_without_known_boilerplate_nothing_changes() -> None:
     html = page(1, f"<p>{NOTICE}</p>")
-    assert text_of(clean_html(html, "page", furniture=frozenset()).root) == text_of(
+    assert text_of(clean_html(html, "page", boilerplate=frozenset()).root) == text_of(
         clean_html(html, "page").root
     )
 
@@ -149,16 +149,16 @@ def test_labels_and_whole_pages_are_no_blocks() -> None:
 
 @given(st.lists(st.lists(st.integers(0, 40)).map(tuple), max_size=40))
 def test_what_is_learned_is_on_at_least_half_of_the_pages(pages: list[tuple[int, ...]]) -> None:
-    for block in learn(pages):
+    for block in detect_boilerplate(pages):
         on = sum(block in blocks for blocks in pages)
         assert on >= max(LEAST_PAGES, len(pages) * (0.9 if block & 1 else 0.5))
 
 
 def test_what_is_learned_is_bounded_and_the_same_in_any_order() -> None:
     pages = [tuple(range(0, 4000, 2))] * 10
-    found = learn(pages)
+    found = detect_boilerplate(pages)
     assert len(found) == MOST_BLOCKS
-    assert found == learn([tuple(reversed(blocks)) for blocks in pages])
+    assert found == detect_boilerplate([tuple(reversed(blocks)) for blocks in pages])
 
 
 def test_it_reads_no_more_pages_than_it_says() -> None:
@@ -170,5 +170,5 @@ def test_it_reads_no_more_pages_than_it_says() -> None:
             read += 1
             yield (2,)
 
-    assert learn(pages()) == {2}
+    assert detect_boilerplate(pages()) == {2}
     assert read == MOST_PAGES

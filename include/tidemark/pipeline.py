@@ -1,53 +1,61 @@
-"""One whole run in this process: the same stages as the DAG, without a scheduler."""
+"""One run over one source: its steps, in their order, written once.
 
-from collections.abc import Sequence
+``crawl → plan → (approve) → process[batch]* → sweep → audit → report``. The command line takes them all in
+one process (``run_source``); under Airflow each is a task, and what one leaves for the next travels by XCom.
+Each step may be repeated, and may be killed at any moment.
+"""
+
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import uuid4
 
-from tidemark.domain.decide import Target
 from tidemark.domain.errors import TidemarkError, TransientError
 from tidemark.domain.records import DocumentRecord, RunStatus
 from tidemark.domain.summary import RunSummary
+from tidemark.stages import report as reports
 from tidemark.stages.audit.reconcile import advance, reconcile
-from tidemark.stages.crawl import crawl, remember_state, with_site_boilerplate
+from tidemark.stages.audit.run_audit import AuditFindings
+from tidemark.stages.crawl import (
+    CrawlSummary,
+    LedgerSource,
+    remember_state,
+    with_site_boilerplate,
+)
+from tidemark.stages.crawl import crawl as crawl_source
 from tidemark.stages.generations import ensure_generation, planned_generation
 from tidemark.stages.job import Dependencies, Job, embed_fingerprint, target
-from tidemark.stages.plan.backfill import LedgerSource
 from tidemark.stages.plan.plan import PlanSummary, make_plan
 from tidemark.stages.process.process import BatchSummary, process_batch
-from tidemark.stages.report import (
-    audit_run,
-    begin,
-    finish,
-    held,
-    mark_dead_runs_failed,
-    planned_only,
-    summarise,
-    with_quarantine,
-    with_takedowns,
-    with_waiting,
-)
-from tidemark.stages.sweep.sweep import sweep
+from tidemark.stages.sweep.sweep import SweepSummary
+from tidemark.stages.sweep.sweep import sweep as sweep_source
 
 FAILED_IN_A_ROW = 2
 """Batches that an outage ends, one after the other, until the rest is not tried any more."""
+WITHOUT_BYTES = frozenset({"fetch", "size"})
+"""Stages after whose failure there are no bytes in store to try again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What the steps of a run left for its report; None for a step that did not end.
+
+    failure: what went wrong, in words. held: a guard was passed, and no person has approved the plan.
+    """
+
+    crawl: CrawlSummary | None = None
+    plan: PlanSummary | None = None
+    batches: Sequence[BatchSummary] = ()
+    sweep: SweepSummary | None = None
+    audit: AuditFindings | None = None
+    failure: str = ""
+    held: bool = False
 
 
 def new_run_id(source: str, deps: Dependencies) -> str:
     """A run id that sorts by time, unique over sources and machines."""
     return f"{source}__cli__{deps.clock():%Y%m%dT%H%M%S}__{uuid4().hex[:8]}"
-
-
-def plan_source(job: Job, deps: Dependencies) -> tuple[RunSummary, PlanSummary]:
-    """Crawl and plan; the index and the documents' rows stay as they are."""
-    job = replace(job, dry_run=True)
-    crawled = crawl(job, deps)
-    deps = with_site_boilerplate(job, deps)
-    embed = embed_fingerprint(deps.embedder, deps.lexical)
-    generation = planned_generation(deps.ledger, deps.index, job.index_name, embed)
-    plan = make_plan(job, deps, target(job, deps, generation))
-    return planned_only(job, crawled, plan), plan
 
 
 def run_source(job: Job, deps: Dependencies, trigger: str, note: str = "") -> RunSummary:
@@ -57,88 +65,149 @@ def run_source(job: Job, deps: Dependencies, trigger: str, note: str = "") -> Ru
     holds the lock.
     """
     with deps.ledger.lock(job.source):
-        mark_dead_runs_failed(job, deps)
-        begin(job, deps, trigger, note)
+        reports.mark_dead_runs_failed(job, deps)
         try:
-            summary = _stages(job, deps)
+            return report(job, deps, _steps(job, deps, trigger, note))
         except TidemarkError as error:
-            summary = _failed(job, error)
+            summary = reports.failed(job, str(error))
             with suppress(TidemarkError):  # which may be what this run failed of
-                summary = with_waiting(job, deps, summary)
+                summary = reports.with_pending_generation(job, deps, summary)
+            reports.finish(job, deps, summary)
+            return summary
         except BaseException as error:
             # Also for Ctrl-C: the ledger must not say for ever that the run is running.
-            finish(job, deps, _failed(job, error))
+            reports.finish(job, deps, reports.failed(job, str(error) or type(error).__name__))
             raise
-        finish(job, deps, summary)
-    return summary
 
 
-def _failed(job: Job, error: BaseException) -> RunSummary:
-    return RunSummary(
-        job.source,
-        job.run_id,
-        RunStatus.FAILED.value,
-        complete=False,
-        problem=str(error) or type(error).__name__,
-    )
+def _steps(job: Job, deps: Dependencies, trigger: str, note: str) -> RunResult:
+    crawled = crawl(job, deps, trigger, note)
+    planned = plan(job, deps)
+    if planned.breaches and not job.approved:
+        return RunResult(crawled, planned, held=True)
+    batches, failure = _process_all(job, deps, planned)
+    swept = sweep(job, deps, planned.generation)
+    findings = audit(job, deps, planned.generation)
+    return RunResult(crawled, planned, batches, swept, findings, failure)
 
 
-def _stages(job: Job, deps: Dependencies) -> RunSummary:
-    crawled = crawl(job, deps)
-    deps = with_site_boilerplate(job, deps)
-    generation = ensure_generation(
-        deps.ledger, deps.index, job.index_name, deps.embedder, deps.lexical, deps.clock
-    )
-    reconciled = reconcile(job, deps, generation)
-    goal = target(job, deps, generation)
-    plan = replace(make_plan(job, deps, goal), reconciled=reconciled)
-    if plan.breaches and not job.approved:
-        return held(job, crawled, plan)
-    if plan.writes:
-        advance(deps.ledger, deps.index, job.source, generation, job.run_id)
-    work = sum(plan.actions.get(action, 0) for action in ("add", "update", "restore"))
-    deps.progress.stage("process", work)
-    batches, failure = _process(job, deps, goal, plan.batches)
-    swept = sweep(job, deps, generation)
-    findings = audit_run(job, deps, generation)
-    summary = summarise(job, deps.ledger, crawled, plan, batches, swept, findings)
-    summary = with_quarantine(job, deps.ledger, summary)
-    summary = with_takedowns(job, deps.artifacts, summary)
-    summary = with_waiting(job, deps, summary)
-    if failure or summary.findings:
-        found = f"The audit found differences; run `tidemark audit {job.source} --repair`."
-        told = (failure, summary.problem, found if summary.findings else "")
-        problem = " ".join(filter(None, told))
-        return replace(summary, status=RunStatus.FAILED.value, problem=problem)
-    remember_state(job, deps, crawled.state)
-    return summary
-
-
-def _process(
-    job: Job, deps: Dependencies, goal: Target, keys: Sequence[str]
+def _process_all(
+    job: Job, deps: Dependencies, planned: PlanSummary
 ) -> tuple[list[BatchSummary], str]:
     """Process all batches; one that an outage ends leaves the others to be tried. What failed, in words."""
+    deps.progress.stage("process", planned.work)
     done: list[BatchSummary] = []
     failed = in_a_row = 0
     last = ""
-    for key in keys:
+    for key in planned.batches:
         try:
-            done.append(process_batch(job, deps, goal, key))
+            done.append(process(job, deps, planned.generation, key))
             in_a_row = 0
         except TransientError as error:
             failed, in_a_row, last = failed + 1, in_a_row + 1, str(error)
             if in_a_row == FAILED_IN_A_ROW:
-                failed = len(keys) - len(done)
+                failed = len(planned.batches) - len(done)
                 break
     if not failed:
         return done, ""
-    return done, f"{failed} of {len(keys)} batches failed; the next run goes on there. {last}"
+    count = len(planned.batches)
+    return done, f"{failed} of {count} batches failed; the next run goes on there. {last}"
 
 
-# Retry: documents in quarantine are tried again from their stored bytes, whatever they failed under.
+def crawl(job: Job, deps: Dependencies, trigger: str, note: str = "") -> CrawlSummary:
+    """Note that the run has begun, then list the source and fetch what changed."""
+    reports.begin(job, deps, trigger, note)
+    return crawl_source(job, deps)
 
-WITHOUT_BYTES = frozenset({"fetch", "size"})
-"""Stages after whose failure there are no bytes in store."""
+
+def plan(job: Job, deps: Dependencies) -> PlanSummary:
+    """Decide for each document what to do, and why.
+
+    Applied (no dry run), it makes sure of the generation to write to, finds what a restored store has lost,
+    and begins an epoch before anything is written.
+    """
+    deps = with_site_boilerplate(job, deps)
+    if job.dry_run:
+        embed = embed_fingerprint(deps.embedder, deps.lexical)
+        generation = planned_generation(deps.ledger, deps.index, job.index_name, embed)
+        return replace(make_plan(job, deps, target(job, deps, generation)), generation=generation)
+    generation = ensure_generation(
+        deps.ledger, deps.index, job.index_name, deps.embedder, deps.lexical, deps.clock
+    )
+    reconciled = reconcile(job, deps, generation)
+    planned = make_plan(job, deps, target(job, deps, generation))
+    if planned.writes:
+        advance(deps.ledger, deps.index, job.source, generation, job.run_id)
+    return replace(planned, generation=generation, reconciled=reconciled)
+
+
+def process(job: Job, deps: Dependencies, generation: int, batch: str) -> BatchSummary:
+    """Partition, chunk, embed and write the documents of one batch."""
+    deps = with_site_boilerplate(job, deps)
+    return process_batch(job, deps, target(job, deps, generation), batch)
+
+
+def sweep(job: Job, deps: Dependencies, generation: int) -> SweepSummary:
+    """Remove documents that are gone, with their points and sections; note those seen and missed."""
+    return sweep_source(job, with_site_boilerplate(job, deps), generation)
+
+
+def audit(job: Job, deps: Dependencies, generation: int) -> AuditFindings:
+    """Compare the ledger with the index: what this run touched, and the source's counts."""
+    return reports.audit_run(job, deps, generation)
+
+
+def report(job: Job, deps: Dependencies, result: RunResult) -> RunSummary:
+    """Sum the run up, keep the summary, and what the next crawl is to be told if all was applied."""
+    summary = _summary(job, deps, result)
+    found = f"The audit found differences; run `tidemark audit {job.source} --repair`."
+    problems = [result.failure, summary.problem, found if summary.findings else ""]
+    if not summary.held and (result.failure or summary.findings):
+        problem = " ".join(filter(None, problems))
+        summary = replace(summary, status=RunStatus.FAILED.value, problem=problem)
+    elif result.crawl is not None and not summary.held and not job.dry_run:
+        remember_state(job, deps, result.crawl.state)
+    reports.finish(job, deps, summary)
+    return summary
+
+
+def _summary(job: Job, deps: Dependencies, result: RunResult) -> RunSummary:
+    if result.crawl is None or result.plan is None:
+        return reports.failed(job, "")
+    if job.dry_run:
+        return reports.planned_only(job, result.crawl, result.plan)
+    if result.held:
+        return reports.held(job, result.crawl, result.plan)
+    swept = result.sweep or SweepSummary()
+    summary = reports.summarise(
+        job, deps.ledger, result.crawl, result.plan, result.batches, swept, result.audit
+    )
+    summary = reports.with_quarantine(job, deps.ledger, summary)
+    summary = reports.with_takedowns(job, deps.artifacts, summary)
+    return reports.with_pending_generation(job, deps, summary)
+
+
+def plan_source(job: Job, deps: Dependencies) -> tuple[RunSummary, PlanSummary]:
+    """Crawl and plan; the index and the documents' rows stay as they are."""
+    job = replace(job, dry_run=True)
+    crawled = crawl_source(job, deps)
+    planned = plan(job, deps)
+    return reports.planned_only(job, crawled, planned), planned
+
+
+def from_snapshots(
+    job: Job, deps: Dependencies, wanted: Callable[[DocumentRecord], bool]
+) -> tuple[Job, Dependencies]:
+    """A run over some of the ledger's documents, from stored bytes: nothing is fetched or removed."""
+    source = LedgerSource(deps.ledger, job.source, wanted, deps.source.fingerprint)
+    return replace(job, detect_boilerplate=False), replace(deps, source=source)
+
+
+def backfill(
+    job: Job, deps: Dependencies, start: datetime, end: datetime
+) -> tuple[Job, Dependencies]:
+    """A run over the documents whose live version was first fetched in [start, end)."""
+    return from_snapshots(job, deps, lambda record: start <= record.fetched_at < end)
 
 
 def can_retry(record: DocumentRecord) -> bool:
@@ -147,19 +216,13 @@ def can_retry(record: DocumentRecord) -> bool:
 
 
 def retry(job: Job, deps: Dependencies, records: Sequence[DocumentRecord]) -> RunSummary:
-    """Run a source over some of its documents in quarantine alone; nothing is fetched or removed.
+    """Run a source over some of its documents in quarantine alone, whatever they failed under.
 
     Raises ``SourceBusyError`` when another run holds the source.
     """
     wanted = {record.document_id for record in records}
     deps.ledger.release(list(wanted))
-    source = LedgerSource(
-        deps.ledger,
-        job.source,
-        lambda record: record.document_id in wanted,
-        deps.source.fingerprint,
-    )
     # How many there are in quarantine is what the source's own runs are judged by.
     guards = replace(job.guards, quarantined_percent=100.0, quarantined_documents=None)
-    job = replace(job, detect_boilerplate=False, guards=guards)
-    return run_source(job, replace(deps, source=source), "retry")
+    job, deps = from_snapshots(job, deps, lambda record: record.document_id in wanted)
+    return run_source(replace(job, guards=guards), deps, "retry")

@@ -5,8 +5,10 @@ Only their number gives it away.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from tidemark.domain.hashing import Canonical
 
@@ -90,6 +92,11 @@ class Breach:
             "limit": self.limit,
             "uris": list(self.uris),
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Breach":
+        """A breach from its JSON form."""
+        return cls(**{**data, "sort": Sort(data["sort"]), "uris": tuple(data["uris"])})
 
 
 @dataclass(slots=True)

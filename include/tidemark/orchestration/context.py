@@ -5,7 +5,7 @@ import logging
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -134,21 +134,10 @@ def job_and_deps(container: Container, run: RunContext) -> tuple[Job, Dependenci
     )
     deps = container.deps(declared, LogProgress(run.source))
     if run.interval is not None:
-        from tidemark.stages.plan.backfill import LedgerSource, fetched_within
+        from tidemark.pipeline import backfill
 
-        wanted = fetched_within(*run.interval)
-        source = LedgerSource(deps.ledger, run.source, wanted, deps.source.fingerprint)
-        deps = replace(deps, source=source)
-        job = replace(job, detect_boilerplate=False)
+        job, deps = backfill(job, deps, *run.interval)
     return job, deps
-
-
-def job_and_site_deps(container: Container, run: RunContext) -> tuple[Job, Dependencies]:
-    """As ``job_and_tools``, for what comes after the crawl: it knows what that has learnt of the site."""
-    from tidemark.stages.crawl import with_site_boilerplate
-
-    job, deps = job_and_deps(container, run)
-    return job, with_site_boilerplate(job, deps)
 
 
 class LogProgress:

@@ -1,6 +1,6 @@
-"""The tasks of an index DAG. Each runs one stage; XCom carries keys and counts.
+"""The tasks of an index DAG. Each takes one step of ``tidemark.pipeline``; XCom carries keys and counts.
 
-Heavy imports happen inside the tasks, so that parsing a DAG file stays in milliseconds.
+The pipeline is imported inside the tasks, so that parsing a DAG file stays in milliseconds.
 """
 
 import json
@@ -8,43 +8,47 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Context, get_current_context, task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from tidemark.domain.errors import PermanentError
-from tidemark.domain.guards import Breach, Sort
-from tidemark.domain.records import RunStatus
-from tidemark.domain.summary import ChunkCounts, RunSummary
-from tidemark.orchestration.context import RunContext, current_run, job_and_deps, open_container
+from tidemark.domain.guards import Breach
 from tidemark.orchestration.dags import source_asset
-from tidemark.orchestration.notes import note_run
-from tidemark.stages.crawl import CrawlSummary, remember_state
-from tidemark.stages.plan.plan import PlanSummary
-from tidemark.stages.process.process import BatchSummary
-from tidemark.stages.report import (
-    finish,
-    held,
-    planned_only,
-    summarise,
-    with_quarantine,
-    with_takedowns,
-    with_waiting,
-)
-from tidemark.stages.sweep.sweep import SweepSummary
+
+if TYPE_CHECKING:
+    from tidemark.orchestration.context import RunContext
+    from tidemark.pipeline import RunResult
+    from tidemark.stages.job import Dependencies, Job
 
 log = logging.getLogger(__name__)
 
+MAPPED = re.compile(r"_\d+$")
+"""What Airflow puts after the name of a mapped task."""
+
 
 @contextmanager
-def _final_errors() -> Iterator[None]:
-    """An error that will not pass by itself fails the task at once; others are retried by Airflow."""
+def _run(source: str, *, locked: bool = False) -> "Iterator[tuple[RunContext, Job, Dependencies]]":
+    """The running DAG run and what its steps are given, under the source's lock where that is asked for.
+
+    An error that will not pass by itself fails the task at once; others are retried by Airflow.
+    """
+    from tidemark.orchestration.context import current_run, job_and_deps, open_container
+
     try:
-        yield
+        run = current_run(source)
+        container = open_container()
+        job, deps = job_and_deps(container, run)
+        if not locked:
+            yield run, job, deps
+            return
+        wait = container.settings.lock_timeout
+        with deps.ledger.lock(source, run_id=run.run_id, wait_seconds=wait):
+            yield run, job, deps
     except PermanentError as error:
         raise AirflowFailException(str(error)) from error
 
@@ -52,15 +56,10 @@ def _final_errors() -> Iterator[None]:
 @task
 def crawl(source: str) -> dict[str, Any]:
     """List the source and fetch what changed; a backfill lists the ledger's documents instead."""
-    from tidemark.orchestration.context import current_run, job_and_deps, open_container
-    from tidemark.stages import crawl as stage
-    from tidemark.stages.report import begin
+    from tidemark import pipeline
 
-    with _final_errors():
-        run = current_run(source)
-        job, deps = job_and_deps(open_container(), run)
-        begin(job, deps, run.trigger, run.note)
-        summary = stage.crawl(job, deps)
+    with _run(source) as (run, job, deps):
+        summary = pipeline.crawl(job, deps, run.trigger, run.note)
     log.info("Crawled %s: %s, %.1f s", source, summary.outcomes, summary.seconds)
     if summary.problem:
         log.warning("The listing is incomplete, so nothing will be deleted: %s", summary.problem)
@@ -70,53 +69,26 @@ def crawl(source: str) -> dict[str, Any]:
 @task
 def plan(source: str) -> list[str]:
     """Decide for each document what to do, and why; returns the keys of the batches of work."""
-    from tidemark.orchestration.context import current_run, job_and_site_deps, open_container
-    from tidemark.stages.audit.reconcile import advance, reconcile
-    from tidemark.stages.generations import ensure_generation, planned_generation
-    from tidemark.stages.job import embed_fingerprint, target
-    from tidemark.stages.plan.plan import make_plan
+    from tidemark import pipeline
     from tidemark.stages.report import totals
 
-    with _final_errors():
-        run = current_run(source)
-        job, deps = job_and_site_deps(open_container(), run)
-        if run.dry_run:
-            generation = planned_generation(
-                deps.ledger,
-                deps.index,
-                job.index_name,
-                embed_fingerprint(deps.embedder, deps.lexical),
-            )
-        else:
-            generation = ensure_generation(
-                deps.ledger,
-                deps.index,
-                job.index_name,
-                deps.embedder,
-                deps.lexical,
-                deps.clock,
-            )
-        reconciled = 0 if run.dry_run else reconcile(job, deps, generation)
-        planned = make_plan(job, deps, target(job, deps, generation))
-        if planned.writes and not run.dry_run:
-            advance(deps.ledger, deps.index, source, generation, job.run_id)
+    with _run(source) as (run, job, deps):
+        planned = pipeline.plan(job, deps)
     log.info(
         "Plan for %s: %s (reasons: %s)", source, totals(planned.actions), totals(planned.reasons)
     )
     log.info("Ahead: about %d chunks, %.0f s", planned.estimate.chunks, planned.estimate.seconds)
-    if reconciled:
+    if planned.reconciled:
         log.warning(
             "%d documents differ between ledger and index, as after a backup was restored. They are looked "
             "at anew: what is missing is written, what nobody knows is removed.",
-            reconciled,
+            planned.reconciled,
         )
     for breach in planned.breaches:
         log.warning("%s", breach.sentence())
     ti = get_current_context()["ti"]
-    ti.xcom_push(
-        "summary", {**planned.as_dict(), "reconciled": reconciled, "seconds": planned.seconds}
-    )
-    ti.xcom_push("generation", generation)
+    ti.xcom_push("summary", {**planned.as_dict(), "seconds": planned.seconds})
+    ti.xcom_push("generation", planned.generation)
     return [] if run.dry_run else list(planned.batches)
 
 
@@ -128,22 +100,14 @@ def _generation() -> int:
 @task(map_index_template="{{ batch_name }}")
 def process(source: str, batch: str) -> dict[str, Any]:
     """Partition, chunk, embed and upsert the documents of one batch."""
-    from tidemark.orchestration.context import current_run, job_and_site_deps, open_container
+    from tidemark import pipeline
     from tidemark.orchestration.notes import note_task
-    from tidemark.stages.job import target
-    from tidemark.stages.process.process import process_batch
     from tidemark.stages.report import batch_sentence
 
     context = get_current_context()
     context["batch_name"] = batch.rsplit("/", 1)[-1].removesuffix(".jsonl")  # type: ignore[typeddict-unknown-key]
-    with _final_errors():
-        run = current_run(source)
-        container = open_container()
-        job, deps = job_and_site_deps(container, run)
-        with deps.ledger.lock(
-            source, run_id=run.run_id, wait_seconds=container.settings.lock_timeout
-        ):
-            done = process_batch(job, deps, target(job, deps, _generation()), batch)
+    with _run(source, locked=True) as (run, job, deps):
+        done = pipeline.process(job, deps, _generation(), batch)
     sentence = batch_sentence(done)
     log.info("%s", sentence)
     ti = context["ti"]
@@ -157,24 +121,19 @@ def sweep(source: str) -> dict[str, Any]:
 
     Also when a batch failed: what that was about waits for the next run, the rest need not.
     """
-    from tidemark.orchestration.context import current_run, job_and_site_deps, open_container
-    from tidemark.stages.sweep import sweep as stage
+    from tidemark import pipeline
+    from tidemark.orchestration.context import current_run
 
-    with _final_errors():
-        run = current_run(source)
-        if run.dry_run:
-            raise AirflowSkipException("A dry run changes nothing.")
-        before = failed_tasks(get_current_context()["ti"], run)
-        if before - {"process"}:
-            raise AirflowSkipException(
-                f"There is no plan to carry out: {', '.join(sorted(before))} failed."
-            )
-        container = open_container()
-        job, deps = job_and_site_deps(container, run)
-        with deps.ledger.lock(
-            source, run_id=run.run_id, wait_seconds=container.settings.lock_timeout
-        ):
-            swept = stage.sweep(job, deps, _generation())
+    run = current_run(source)
+    if run.dry_run:
+        raise AirflowSkipException("A dry run changes nothing.")
+    failed = failed_tasks(get_current_context()["ti"], run) - {"process"}
+    if failed:
+        raise AirflowSkipException(
+            f"There is no plan to carry out: {', '.join(sorted(failed))} failed."
+        )
+    with _run(source, locked=True) as (_, job, deps):
+        swept = pipeline.sweep(job, deps, _generation())
     log.info("Swept %s: %s, %d points removed", source, swept.documents, swept.removed_chunks)
     return asdict(swept)
 
@@ -182,13 +141,11 @@ def sweep(source: str) -> dict[str, Any]:
 @task
 def audit(source: str) -> dict[str, Any]:
     """Compare the ledger with the index: what this run touched, and the source's counts."""
-    from tidemark.orchestration.context import current_run, job_and_site_deps, open_container
-    from tidemark.stages.report import audit_run, totals
+    from tidemark import pipeline
+    from tidemark.stages.report import totals
 
-    with _final_errors():
-        run = current_run(source)
-        job, deps = job_and_site_deps(open_container(), run)
-        findings = audit_run(job, deps, _generation())
+    with _run(source) as (_, job, deps):
+        findings = pipeline.audit(job, deps, _generation())
     log.info("Audited %d points of %s", findings.checked, source)
     if not findings.clean:
         raise AirflowFailException(
@@ -201,17 +158,57 @@ def audit(source: str) -> dict[str, Any]:
 @task(trigger_rule="all_done")
 def report(source: str) -> dict[str, Any]:
     """Write the run's summary, set its note, update the asset; red when a task before it was."""
+    from tidemark import pipeline
+    from tidemark.orchestration.notes import note_run
 
     context = get_current_context()
-    with _final_errors():
-        summary = report_run(source, context)
-    log.info("%s", summary.sentence())
+    with _run(source) as (run, job, deps):
+        summary = pipeline.report(job, deps, run_result(context["ti"], run))
+        sentence = summary.sentence()
+        text = f"{run.note}\n\n{sentence}" if run.note else sentence
+        note_run(run.dag_id, run.airflow_run_id, text)
+    log.info("%s", sentence)
     for line in summary.attention:
         log.warning("%s", line)
     if summary.status != "success":
-        raise AirflowFailException(summary.sentence())
+        raise AirflowFailException(sentence)
     context["outlet_events"][source_asset(source)].extra = json.loads(json.dumps(summary.as_dict()))
     return dict(summary.as_dict())
+
+
+def run_result(ti: Any, run: "RunContext") -> "RunResult":
+    """What the tasks of a DAG run left behind."""
+    from tidemark.domain.summary import ChunkCounts
+    from tidemark.pipeline import RunResult
+    from tidemark.stages.crawl import CrawlSummary
+    from tidemark.stages.plan.plan import PlanSummary
+    from tidemark.stages.process.process import BatchSummary
+    from tidemark.stages.sweep.sweep import SweepSummary
+
+    crawled = ti.xcom_pull(task_ids="crawl")
+    planned = ti.xcom_pull(task_ids="plan", key="summary")
+    swept = ti.xcom_pull(task_ids="sweep")
+    # A list of names, or the only result of a single batch would come without its list.
+    batches = [batch for batch in ti.xcom_pull(task_ids=["process"]) or [] if batch is not None]
+    failed = failed_tasks(ti, run)
+    return RunResult(
+        CrawlSummary(**crawled) if crawled else None,
+        PlanSummary.from_dict(planned) if planned else None,
+        [BatchSummary(**{**batch, "chunks": ChunkCounts(**batch["chunks"])}) for batch in batches],
+        SweepSummary(**swept) if swept else None,
+        failure=f"{', '.join(sorted(failed))} failed; see its log." if failed else "",
+        held="approve" in failed,
+    )
+
+
+def failed_tasks(ti: Any, run: "RunContext") -> set[str]:
+    """Names of the tasks of this run that failed by themselves; a mapped one by its name alone."""
+    states = ti.get_task_states(dag_id=run.dag_id, run_ids=[run.airflow_run_id])
+    return {
+        MAPPED.sub("", name)
+        for name, state in states.get(run.airflow_run_id, {}).items()
+        if state == "failed" and not name.startswith("report")
+    }
 
 
 # Approval: a plan that passes a guard waits for a person, in Airflow's own list of required actions.
@@ -243,7 +240,7 @@ class GuardOperator(ApprovalOperator):
 
         run = current_run(self.source)
         planned = context["ti"].xcom_pull(task_ids="plan", key="summary") or {}
-        breaches = [breach_of(found) for found in planned.get("guards", ())]
+        breaches = [Breach.from_dict(data) for data in planned.get("guards", ())]
         if not breaches:
             return None
         for breach in breaches:
@@ -254,12 +251,6 @@ class GuardOperator(ApprovalOperator):
         self.subject = f"Apply the plan for {self.source}? {breaches[0].sentence()}"
         self.body = question(breaches, planned)
         return super().execute(context)
-
-
-def breach_of(found: Mapping[str, Any]) -> Breach:
-    """A breach from its JSON form."""
-    values = {**found, "sort": Sort(found["sort"]), "uris": tuple(found["uris"])}
-    return Breach(**values)
 
 
 def question(breaches: Iterable[Breach], planned: Mapping[str, Any]) -> str:
@@ -281,86 +272,3 @@ def question(breaches: Iterable[Breach], planned: Mapping[str, Any]) -> str:
 def _quoted(uri: str) -> str:
     """An address as code: nothing in it is read as Markdown."""
     return uri.replace("`", "%60")
-
-
-# From what the tasks of a DAG run left behind to the run's summary.
-
-MAPPED = re.compile(r"_\d+$")
-"""What Airflow puts after the name of a mapped task."""
-
-
-def report_run(source: str, context: Mapping[str, Any]) -> RunSummary:
-    """Summarise the DAG run, write the summary to the ledger and to the run's note."""
-    run = current_run(source)
-    job, deps = job_and_deps(open_container(), run)
-    ti = context["ti"]
-    crawled = _pull(ti, "crawl", None)
-    planned = _pull(ti, "plan", "summary")
-    failed = failed_tasks(ti, run)
-    if crawled is None or planned is None:
-        summary = RunSummary(source, run.run_id, RunStatus.FAILED.value, complete=False)
-    else:
-        crawl, plan = CrawlSummary(**crawled), _plan(planned)
-        if run.dry_run:
-            summary = planned_only(job, crawl, plan)
-        elif "approve" in failed:
-            summary = held(job, crawl, plan)
-        else:
-            swept = _pull(ti, "sweep", None)
-            summary = summarise(
-                job,
-                deps.ledger,
-                crawl,
-                plan,
-                _batches(ti),
-                SweepSummary(**swept) if swept else SweepSummary(),
-                None,
-            )
-            summary = with_quarantine(job, deps.ledger, summary)
-            summary = with_takedowns(job, deps.artifacts, summary)
-            summary = with_waiting(job, deps, summary)
-    if not failed and not run.dry_run and run.interval is None and crawled is not None:
-        remember_state(job, deps, crawled["state"])
-    if failed and not summary.held:
-        summary = replace(
-            summary,
-            status=RunStatus.FAILED.value,
-            problem=f"{', '.join(sorted(failed))} failed; see its log. {summary.problem}".strip(),
-        )
-    finish(job, deps, summary)
-    text = summary.sentence() if not run.note else f"{run.note}\n\n{summary.sentence()}"
-    note_run(run.dag_id, run.airflow_run_id, text)
-    return summary
-
-
-def _pull(ti: Any, task_id: str, key: str | None) -> Any:
-    return ti.xcom_pull(task_ids=task_id, key=key) if key else ti.xcom_pull(task_ids=task_id)
-
-
-def _plan(planned: dict[str, Any]) -> PlanSummary:
-    return PlanSummary(
-        actions=planned["documents"],
-        reasons=planned["reasons"],
-        complete=planned["complete"],
-        problem=planned["problem"],
-        seconds=planned["seconds"],
-        breaches=tuple(breach_of(found) for found in planned["guards"]),
-        reconciled=planned["reconciled"],
-    )
-
-
-def _batches(ti: Any) -> Iterable[BatchSummary]:
-    # A list of names, or the only result of a single batch would come without its list.
-    for done in ti.xcom_pull(task_ids=["process"]) or []:
-        if done is not None:
-            yield BatchSummary(**{**done, "chunks": ChunkCounts(**done["chunks"])})
-
-
-def failed_tasks(ti: Any, run: RunContext) -> set[str]:
-    """Names of the tasks of this run that failed by themselves; a mapped one by its name alone."""
-    states = ti.get_task_states(dag_id=run.dag_id, run_ids=[run.airflow_run_id])
-    return {
-        MAPPED.sub("", name)
-        for name, state in states.get(run.airflow_run_id, {}).items()
-        if state == "failed" and not name.startswith("report")
-    }

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from heapq import heappush, heappushpop
 from threading import Lock
@@ -17,11 +17,13 @@ from tidemark.domain.documents import (
     Observation,
     Outcome,
     RawDocument,
+    SourceItem,
     Validators,
 )
 from tidemark.domain.errors import TransientError
 from tidemark.domain.hashing import digest, digest_text
-from tidemark.ports import ArtifactStore
+from tidemark.domain.records import DocumentRecord
+from tidemark.ports import ArtifactStore, Known, Ledger
 from tidemark.stages.codec import decode_listing_line, encode_end, encode_observation
 from tidemark.stages.job import Dependencies, Job, boilerplate_key, listing_key, raw_key
 from tidemark.stages.takedown.block_list import KeptOut
@@ -357,3 +359,29 @@ class LedgerKnown:
 
 def _encoded(validators: Validators) -> str:
     return json.dumps({k: v for k, v in asdict(validators).items() if v is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSource:
+    """A source whose items are some of the documents that the ledger has, for a backfill or a retry.
+
+    It only knows present versions, so it cannot put an older one over a newer one.
+
+    wanted: which of them. fingerprint: of the source they came from, so that their validators stay valid.
+    """
+
+    ledger: Ledger
+    source: str
+    wanted: Callable[[DocumentRecord], bool]
+    fingerprint: str
+
+    def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
+        """Yield each as not modified; the listing is never complete, so nothing is ever missing."""
+        count = 0
+        for record in self.ledger.documents(self.source):
+            if limit is not None and count >= limit:
+                break
+            if self.wanted(record):
+                count += 1
+                yield CrawlItem(SourceItem(record.uri, record.validators), Outcome.NOT_MODIFIED)
+        yield CrawlEnd(complete=False, authoritative=False)

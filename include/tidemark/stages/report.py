@@ -125,7 +125,7 @@ def with_quarantine(job: Job, ledger: Ledger, summary: RunSummary) -> RunSummary
     return replace(summary, quarantined=count, too_many=too_many, status=status)
 
 
-def with_waiting(job: Job, deps: Dependencies, summary: RunSummary) -> RunSummary:
+def with_pending_generation(job: Job, deps: Dependencies, summary: RunSummary) -> RunSummary:
     """Add what a new generation waits for, while there is one, and what a lost index still lacks."""
     embed = embed_fingerprint(deps.embedder, deps.lexical)
     found = waiting(
@@ -207,6 +207,12 @@ def planned_only(job: Job, crawled: CrawlSummary, plan: PlanSummary) -> RunSumma
         dry_run=True,
         guards=tuple(breach.sentence() for breach in plan.breaches),
     )
+
+
+def failed(job: Job, problem: str) -> RunSummary:
+    """The summary of a run of which nothing is known but that it failed, and why."""
+    status = RunStatus.FAILED.value
+    return RunSummary(job.source, job.run_id, status, complete=False, problem=problem)
 
 
 def held(job: Job, crawled: CrawlSummary, plan: PlanSummary) -> RunSummary:

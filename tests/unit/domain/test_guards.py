@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidemark.domain.guards import NAMED, Breach, Census, Guards, Sort
-from tidemark.orchestration.tasks import breach_of, question
+from tidemark.orchestration.tasks import question
 
 
 def census(sort: Sort, count: int) -> Census:
@@ -44,7 +44,7 @@ def test_a_hundred_percent_never_asks(count: int, live: int) -> None:
 def test_a_breach_names_the_first_documents_and_survives_json() -> None:
     (breach,) = census(Sort.GONE, 60).breaches(Guards(), 60)
     assert len(breach.uris) == NAMED
-    assert breach_of(breach.as_dict()) == breach
+    assert Breach.from_dict(breach.as_dict()) == breach
 
 
 def test_the_question_lists_what_it_is_about_and_reads_no_address_as_markdown() -> None:

@@ -2,13 +2,15 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+from typing import Any
 from uuid import UUID
 
 from tidemark.domain.decide import (
     ELSEWHERE,
+    WORK,
     Action,
     Decision,
     ListingContext,
@@ -110,7 +112,8 @@ class Estimate:
 class PlanSummary:
     """batches: keys of the batches of work, empty when there is nothing to do. breaches: guards passed.
 
-    reconciled: documents that differed between ledger and index before it was made (``stages.reconcile``).
+    reconciled: documents that differed between ledger and index before it was made.
+    generation: the one it was made for.
     """
 
     actions: dict[str, int] = field(default_factory=dict)
@@ -123,6 +126,12 @@ class PlanSummary:
     seconds: float = 0.0
     breaches: tuple[Breach, ...] = ()
     reconciled: int = 0
+    generation: int = 0
+
+    @property
+    def work(self) -> int:
+        """How many documents the batches hold."""
+        return sum(self.actions.get(action.value, 0) for action in WORK)
 
     @property
     def writes(self) -> bool:
@@ -145,6 +154,19 @@ class PlanSummary:
             "guards": [breach.as_dict() for breach in self.breaches],
             "reconciled": self.reconciled,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "PlanSummary":
+        """What a report needs of a plan that another process made."""
+        return cls(
+            actions=data["documents"],
+            reasons=data["reasons"],
+            complete=data["complete"],
+            problem=data["problem"],
+            seconds=data["seconds"],
+            breaches=tuple(Breach.from_dict(breach) for breach in data["guards"]),
+            reconciled=data["reconciled"],
+        )
 
 
 def make_plan(job: Job, deps: Dependencies, target: Target) -> PlanSummary:

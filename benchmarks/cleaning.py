@@ -26,7 +26,8 @@ from lxml import etree
 from lxml import html as lxml_html
 
 from tidemark.adapters.partition.html.boilerplate import blocks_of
-from tidemark.adapters.partition.html.cleaner import clean_html, heading_text
+from tidemark.adapters.partition.html.cleaner import clean_html
+from tidemark.adapters.partition.html.tree import heading_text
 from tidemark.domain.boilerplate import detect_boilerplate
 
 TRUTH = Path(__file__).parent / "cleaning_truth" / "sites.json"

@@ -13,7 +13,8 @@ from pathlib import Path
 from time import process_time
 
 from tidemark.adapters.inspection.inspector import HtmlInspector
-from tidemark.adapters.partition.html.cleaner import clean_html, parse_page
+from tidemark.adapters.partition.html.cleaner import clean_html
+from tidemark.adapters.partition.html.tree import parse_page
 from tidemark.domain.documents import RawDocument
 
 PASSES = 3

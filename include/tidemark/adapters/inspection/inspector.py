@@ -28,15 +28,15 @@ from lxml import etree
 from tidemark.adapters.decoding import decode
 from tidemark.adapters.inspection import phrases
 from tidemark.adapters.inspection.phrases import Phrases, plain
-from tidemark.adapters.partition.html.boilerplate import (
+from tidemark.adapters.partition.html.boilerplate import blocks_of, drop_blocks, is_hidden
+from tidemark.adapters.partition.html.cleaner import CleanPage, clean_html
+from tidemark.adapters.partition.html.tree import (
     HEADINGS,
-    blocks_of,
-    drop_blocks,
-    is_hidden,
+    heading_text,
+    parse_page,
     text_of,
     words_of,
 )
-from tidemark.adapters.partition.html.cleaner import CleanPage, clean_html, heading_text, parse_page
 from tidemark.domain.documents import Anomaly, Inspection, RawDocument
 from tidemark.domain.errors import DocumentError
 from tidemark.domain.hashing import digest_text

@@ -48,21 +48,6 @@ def _forbid_downloads() -> None:
 
 
 @lru_cache(maxsize=1)
-def html_partitioner() -> Partition:
-    """``partition_html``, which takes every block as the text that its markup says."""
-    _prepared()
-    parser = import_module("unstructured.partition.html.parser")
-    text_class = import_module("unstructured.documents.elements").Text
-
-    def from_markup(_text: str) -> Any:
-        return text_class
-
-    vars(parser)["derive_element_type_from_text"] = from_markup
-    partition: Partition = import_module("unstructured.partition.html").partition_html
-    return partition
-
-
-@lru_cache(maxsize=1)
 def docx_partitioner() -> Partition:
     """``partition_docx``, which takes headings from paragraph styles alone."""
     return _office("docx")

@@ -9,9 +9,8 @@ from lxml import etree
 from tidemark.adapters.decoding import decode
 from tidemark.adapters.media import canonical_syntax
 from tidemark.adapters.partition.data.structured import Data, data_elements, title_of
-from tidemark.adapters.partition.html.boilerplate import text_of
-from tidemark.adapters.partition.html.cleaner import language_code
 from tidemark.adapters.partition.html.reader import elements_of, partition_page
+from tidemark.adapters.partition.html.tree import language_code, text_of
 from tidemark.domain.documents import ElementKind, PartitionedDocument
 from tidemark.domain.errors import DocumentError
 

@@ -13,128 +13,41 @@ from typing import Any
 from lxml import etree
 
 from tidemark.adapters.partition.html.boilerplate import (
-    HEADINGS,
-    LANDMARKS,
     Pruner,
     Weight,
-    drop,
     drop_blocks,
     is_hidden,
-    is_permalink,
-    strong_words,
-    text_of,
+    is_landmark,
     weigh,
 )
 from tidemark.adapters.partition.html.math import script_formulas
+from tidemark.adapters.partition.html.tree import (
+    HEADINGS,
+    drop,
+    heading_text,
+    language_code,
+    parse_page,
+    text_of,
+)
 from tidemark.domain.errors import DocumentError
-
-# What a page says of itself: its title, its language, the text of its headings.
-
-_SEPARATORS = re.compile(r"\s+[-|–—·•:»«/\\~]+\s+|\s*[|»·]\s*|\s*::\s*")
-
-
-def site_name(document: etree._Element) -> str:
-    """The name of the site, as a page declares it; "" when it does not."""
-    for attribute, value in (("property", "og:site_name"), ("name", "application-name")):
-        found = document.find(f".//meta[@{attribute}='{value}']")
-        if found is not None:
-            return " ".join((found.get("content") or "").split())
-    return ""
-
-
-def page_language(document: etree._Element) -> str | None:
-    """ISO 639-1 of the language that a page declares."""
-    for element in document.iter("html", "body", "main"):
-        value = element.get("lang") or element.get("{http://www.w3.org/XML/1998/namespace}lang")
-        value = value or element.get("xml:lang")
-        if value:
-            return language_code(value)
-    for meta in document.iter("meta"):
-        if (meta.get("http-equiv") or meta.get("name") or "").lower() in {
-            "content-language",
-            "language",
-        }:
-            return language_code(meta.get("content") or "")
-    return None
-
-
-def language_code(tag: str) -> str | None:
-    """The ISO 639-1 code of a language tag such as "en-GB", else None."""
-    found = re.match(r"\s*([A-Za-z]{2})(?![A-Za-z])", tag)
-    return found.group(1).lower() if found else None
-
-
-def heading_text(heading: etree._Element) -> str:
-    """A heading's text without the permalink beside it."""
-    links = {a for a in heading.iter("a") if is_permalink(a)}
-    parts: list[str] = []
-    for event, element in etree.iterwalk(heading, events=("start", "end")):
-        inside = any(e in links for e in [element, *element.iterancestors()])
-        if event == "start" and not inside:
-            parts.append(element.text or "")
-        if event == "end" and element is not heading:
-            outer = element.getparent()
-            if outer is not None and not any(e in links for e in [outer, *outer.iterancestors()]):
-                parts.append(element.tail or "")
-    return " ".join("".join(parts).split()).rstrip("¶ ")
-
-
-def page_title(declared: str, site: str, root: etree._Element) -> str:
-    """A page's own title: its h1, else what ``<title>`` says without the site's name.
-
-    An h1 with text above it that ``<title>`` does not know heads a part of the page, not the page.
-    """
-    first = next((h for h in root.iter("h1") if heading_text(h)), None)
-    parts = [part.strip() for part in _SEPARATORS.split(declared) if part.strip()]
-    if first is not None:
-        own = heading_text(first)
-        known = own.casefold() in declared.casefold()
-        if known or not parts or not _has_text_above(first, root):
-            return own
-        return next(part for part in parts if part.casefold() != site.casefold() or len(parts) == 1)
-    if site and len(parts) > 1:
-        kept = [part for part in parts if part.casefold() != site.casefold()]
-        return declared[: declared.find(kept[-1]) + len(kept[-1])].strip() if kept else declared
-    for heading in root.iter("h2"):
-        # DocBook and some blogs head a page with h2: its text in the title marks where the site begins.
-        if heading_text(heading).casefold() in (part.casefold() for part in parts):
-            return heading_text(heading)
-        break
-    return declared
-
-
-def _has_text_above(heading: etree._Element, root: etree._Element) -> bool:
-    for event, element in etree.iterwalk(root, events=("start", "end")):
-        if element is heading:
-            return False
-        text = element.text if event == "start" else element.tail
-        if (text or "").strip():
-            return True
-    return False
-
 
 CLEANER_VERSION = 5
 
-_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-"""What the parser lets pass, as itself or as a reference, and refuses to be given again."""
-_PARTING = "\x0b\x0c"
-"""Those of them that part words: vertical tab and form feed."""
-_REFERENCE = re.compile(r"&#(?:[xX]([0-9a-fA-F]+)|([0-9]+))")
 _HIDDEN: Callable[[etree._Element], Any] = etree.XPath(
     "descendant::*[@hidden or @style or @aria-hidden='true']"
 )
 _FORMULAS = ("math", "Math", "MATH", "katex", "mjx")
-_LANDMARKS = frozenset({"nav", "header", "footer", "aside", "form"})
 _STRAY = 200
 """Characters outside the main part and all landmarks that nobody misses."""
 _DEEPEST_ASKED = 250
 """Steps that an XPath may have in libxml2 (a little under its bound)."""
-
 _NOISE = (
-    "script", "style", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
-    "link", "meta", "base", "select", "textarea", "datalist", "input", "progress", "noscript", "frame",
-    "applet", "noembed", "dialog",
+    "script", "style", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video",
+    "map", "link", "meta", "base", "select", "textarea", "datalist", "input", "progress", "noscript",
+    "frame", "applet", "noembed", "dialog",
 )  # fmt: skip
+_SEPARATORS = re.compile(r"\s+[-|–—·•:»«/\\~]+\s+|\s*[|»·]\s*|\s*::\s*")
+"""Between the parts of a title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +70,7 @@ def clean_html(
     """Parse a page and drop its boilerplate: by its structure, then the blocks known to be the site's.
 
     ``name`` names the document in errors; ``max_depth`` bounds the nesting of elements; ``boilerplate`` is
-    what ``domain.site_furniture.learn`` gave. Raises ``DocumentError`` when the page has no element or is
+    of ``domain.boilerplate.detect_boilerplate``. Raises ``DocumentError`` when the page has no element or is
     nested deeper.
     """
     for gentleness in range(3):
@@ -183,8 +96,8 @@ def _read(html: str, name: str, max_depth: int, gentleness: int) -> tuple[CleanP
     document = parse_page(html, name)
     _check_depth(document, name, max_depth)
     declared = " ".join((document.findtext(".//head/title") or "").split())
-    site = site_name(document)
-    language = page_language(document)
+    site = _site_name(document)
+    language = _page_language(document)
     if any(word in html for word in _FORMULAS):
         script_formulas(document)
     etree.strip_elements(document, *_NOISE, with_tail=False)
@@ -241,66 +154,17 @@ def _around(
 ) -> int:
     """Characters of prose in the landmarks around the main part."""
     above = set(root.iterancestors())
-    found = 0
+    around = 0
     pending = list(body)
     while pending:
         element = pending.pop()
         if element is root or element not in weights:
             continue
-        landmark = element.tag in _LANDMARKS or element.get("role") in LANDMARKS
-        if element not in above and (landmark or strong_words(element)):
-            found += weights[element].prose
+        if element not in above and is_landmark(element):
+            around += weights[element].prose
         else:
             pending.extend(element)
-    return found
-
-
-def parse_page(html: str, name: str) -> etree._Element:
-    """A page as it is, boilerplate, scripts and all. Raises ``DocumentError`` when it has no element."""
-    # Ids are looked up nowhere, and collecting them takes as long as the rest.
-    parser = etree.HTMLParser(
-        huge_tree=True,
-        remove_comments=True,
-        remove_pis=True,
-        encoding="utf-8",
-        no_network=True,
-        collect_ids=False,
-    )
-    root = etree.fromstring(html.encode("utf-8", "ignore"), parser)
-    if root is None:
-        raise DocumentError(
-            "partition", f"{name} holds no HTML element.", "Check the file at its source."
-        )
-    if _NOT_XML.search(html) or any(map(_is_control, _REFERENCE.finditer(html))):
-        _drop_control_characters(root)
-    return root
-
-
-def _is_control(reference: re.Match[str]) -> bool:
-    hexadecimal, decimal = reference.groups()
-    # Longer than any character's number: whatever the parser makes of it, it is looked at.
-    if len(hexadecimal or decimal) > 9:
-        return True
-    number = int(hexadecimal, 16) if hexadecimal else int(decimal)
-    return number > 0x10FFFF or _NOT_XML.match(chr(number)) is not None
-
-
-def _drop_control_characters(root: etree._Element) -> None:
-    for element in root.iter("*"):
-        if element.text and _NOT_XML.search(element.text):
-            element.text = _legal(element.text)
-        if element.tail and _NOT_XML.search(element.tail):
-            element.tail = _legal(element.tail)
-        for name, value in [(str(k), str(v)) for k, v in element.attrib.items()]:
-            if _NOT_XML.search(value):
-                # Taken off first: names that only HTML knows (`@click`) cannot be set.
-                del element.attrib[name]
-                if re.fullmatch(r"[A-Za-z_][\w.-]*", name):
-                    element.set(name, _legal(value))
-
-
-def _legal(text: str) -> str:
-    return _NOT_XML.sub(lambda found: " " if found[0] in _PARTING else "", text)
+    return around
 
 
 def _check_depth(root: etree._Element, name: str, limit: int) -> None:
@@ -355,3 +219,63 @@ def _heading_outside(
             copy = etree.fromstring(etree.tostring(heading, with_tail=False), etree.HTMLParser())
             return copy.find(".//h1")
     return None
+
+
+# What a page says of itself: its title and its language.
+
+
+def _site_name(document: etree._Element) -> str:
+    """The name of the site, as a page declares it; "" when it does not."""
+    for attribute, value in (("property", "og:site_name"), ("name", "application-name")):
+        meta = document.find(f".//meta[@{attribute}='{value}']")
+        if meta is not None:
+            return " ".join((meta.get("content") or "").split())
+    return ""
+
+
+def _page_language(document: etree._Element) -> str | None:
+    """ISO 639-1 of the language that a page declares."""
+    for element in document.iter("html", "body", "main"):
+        value = element.get("lang") or element.get("{http://www.w3.org/XML/1998/namespace}lang")
+        value = value or element.get("xml:lang")
+        if value:
+            return language_code(value)
+    for meta in document.iter("meta"):
+        named = (meta.get("http-equiv") or meta.get("name") or "").lower()
+        if named in {"content-language", "language"}:
+            return language_code(meta.get("content") or "")
+    return None
+
+
+def page_title(declared: str, site: str, root: etree._Element) -> str:
+    """A page's own title: its h1, else what ``<title>`` says without the site's name.
+
+    An h1 with text above it that ``<title>`` does not know heads a part of the page, not the page.
+    """
+    first = next((h for h in root.iter("h1") if heading_text(h)), None)
+    parts = [part.strip() for part in _SEPARATORS.split(declared) if part.strip()]
+    if first is not None:
+        own = heading_text(first)
+        known = own.casefold() in declared.casefold()
+        if known or not parts or not _has_text_above(first, root):
+            return own
+        return next(part for part in parts if part.casefold() != site.casefold() or len(parts) == 1)
+    if site and len(parts) > 1:
+        kept = [part for part in parts if part.casefold() != site.casefold()]
+        return declared[: declared.find(kept[-1]) + len(kept[-1])].strip() if kept else declared
+    for heading in root.iter("h2"):
+        # DocBook and some blogs head a page with h2: its text in the title marks where the site begins.
+        if heading_text(heading).casefold() in (part.casefold() for part in parts):
+            return heading_text(heading)
+        break
+    return declared
+
+
+def _has_text_above(heading: etree._Element, root: etree._Element) -> bool:
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        if element is heading:
+            return False
+        text = element.text if event == "start" else element.tail
+        if (text or "").strip():
+            return True
+    return False

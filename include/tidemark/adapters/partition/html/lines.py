@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from lxml import etree
 
-from tidemark.adapters.partition.html.boilerplate import HEADINGS
+from tidemark.adapters.partition.html.tree import HEADINGS
 
 LINE_END = "\ufdd0"
 """A character that Unicode sets aside for use within a program: no document has it."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from lxml import etree
 
-from tidemark.adapters.partition.html.boilerplate import HEADINGS, drop, text_of
+from tidemark.adapters.partition.html.tree import HEADINGS, drop, text_of
 
 KIND = "data-tm-kind"
 _DRAWINGS = frozenset({"katex-html", "MathJax_Preview", "MJXc-display", "mjx-chtml"})

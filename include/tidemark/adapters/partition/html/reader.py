@@ -1,76 +1,107 @@
-"""Clean HTML through Unstructured to Elements, with what Unstructured has no place for carried across.
+"""A cleaned page to Elements, by what its markup says of each block.
 
-Each block gets a number in ``data-page-number``, which Unstructured copies to the elements it makes of the
-block; by that number an element finds its kind, level, anchor and table again.
+First the blocks are made alike in place (tables read, formulas spelt, notes joined with their marks, code
+flattened); what a tag has no place for is written on it as an attribute of our own. Then one walk over the
+tree gives an Element for each run of text within a block.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lxml import etree
 
-from tidemark.adapters.partition.html.blocks import (
-    ANCHOR,
-    HEADER_ROWS,
-    SYNTAX,
-    TABLE_TEXT,
-    normalise,
-)
-from tidemark.adapters.partition.html.boilerplate import HEADINGS
+from tidemark.adapters.media import syntax_of_attributes
 from tidemark.adapters.partition.html.cleaner import clean_html
-from tidemark.adapters.partition.html.lines import LINE_END
-from tidemark.adapters.partition.html.math import KIND
-from tidemark.adapters.partition.unstructured import html_partitioner
+from tidemark.adapters.partition.html.lines import LINE_END, with_line_ends
+from tidemark.adapters.partition.html.math import KIND, spell_formulas
+from tidemark.adapters.partition.html.tables import is_layout, table_text
+from tidemark.adapters.partition.html.tree import (
+    HEADINGS,
+    classes_of,
+    drop,
+    is_permalink,
+    text_of,
+    words_of,
+)
 from tidemark.domain.documents import Element, ElementKind, PartitionedDocument
 
-_NUMBER = "data-page-number"
-_BLOCKS = frozenset(
-    {"address", "article", "aside", "blockquote", "body", "center", "div", "footer", "header", "hgroup",
-     "section", "p", "pre", "dl", "ol", "ul", "dd", "dt", "li", "table"}
-) | HEADINGS  # fmt: skip
+_ANCHOR = "data-tm-anchor"
+_SYNTAX = "data-tm-syntax"
+_TABLE = "data-tm-table"
+_HEADER_ROWS = "data-tm-header-rows"
+
+_BLOCKS = HEADINGS | frozenset(
+    {"address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dir", "div", "dl",
+     "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hgroup", "hr", "legend",
+     "li", "main", "menu", "nav", "noscript", "ol", "p", "pre", "search", "section", "summary", "table",
+     "ul"}
+)  # fmt: skip
+_SILENT = frozenset({"del", "head", "hr", "ix:header", "noframes", "table", "title", "xml"})
+"""What is not read as running text; a table is read before."""
+_LISTS = frozenset({"ul", "ol", "menu", "dir"})
+_KINDS = {
+    "pre": ElementKind.CODE,
+    "dt": ElementKind.TERM,
+    "dd": ElementKind.DEFINITION,
+    "blockquote": ElementKind.QUOTE,
+    "summary": ElementKind.TERM,
+    "legend": ElementKind.CAPTION,
+    "figcaption": ElementKind.CAPTION,
+}
+_DECLARED_KINDS = {
+    "term": ElementKind.TERM,
+    "caption": ElementKind.CAPTION,
+    "formula": ElementKind.FORMULA,
+    "definition": ElementKind.DEFINITION,
+}
 _SEPARATORS = re.compile(r"[|•·»«›‹/\\–—\-,;:>*\s]{1,5}")
 _AROUND_LINE_END = re.compile(rf"\s*{LINE_END}\s*")
 _INVISIBLE = str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")
 
+_CAPTION_CLASSES = frozenset(
+    ["admonition-title", "rubric", "caption", "sidebar-title", "topic-title"]
+)
+_CALLOUT_CLASSES = frozenset(
+    {"admonition", "note", "tip", "warning", "important", "caution", "danger", "hint", "callout",
+     "alert"}
+)  # fmt: skip
+_NUMBERED_CAPTION = re.compile(
+    r"\s*(?:table|figure|fig\.|listing|example|exhibit|chart|plate|tabelle|tab\.|abbildung|abb\.|tableau|tabla|figura"
+    r"|tabella|tabela|cuadro|afbeelding|表|図|图)\s*(?:[A-Z]?\d[\d.\-–]*|[IVX]{1,5}\b)\s*[.:：–—|-]",
+    re.IGNORECASE,
+)
+_CAPTION_CHARS = 300
+_BACKLINK_TEXT = frozenset({"↩", "↩︎", "↑", "↵", "⏎", "^", "↩️", "⤴"})
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """What a block is; ``owner`` is the number of the list item it belongs to, ``prefix`` its number."""
+
+@dataclass(slots=True)
+class _Block:
+    """What the text of a block is. prefix: of a list item that has said nothing yet, its number."""
 
     kind: ElementKind
     level: int | None = None
     depth: int = 0
-    owner: int | None = None
-    prefix: str = ""
     anchor: str | None = None
-    table: str | None = None
-    header_rows: int = 0
     syntax: str = ""
+    prefix: str | None = None
 
-
-class _Numbering:
-    """The numbers of ordered lists, counted while the page is walked."""
-
-    def __init__(self) -> None:
-        self._next: dict[etree._Element, int] = {}
-        self._style: dict[etree._Element, str] = {}
-
-    def begin(self, ordered: etree._Element) -> None:
-        """Note where a list begins and how it counts, before its attributes go."""
-        start = ordered.get("start") or ""
-        self._next[ordered] = int(start) if start.isdigit() else 1
-        self._style[ordered] = ordered.get("type") or "1"
-
-    def of(self, item: etree._Element) -> str:
-        """ "3. " for the third item of an ordered list, as its reader sees it; "" for a bullet."""
-        parent = item.getparent()
-        if parent is None or parent not in self._next:
-            return ""
-        value = item.get("value") or ""
-        number = int(value) if value.isdigit() else self._next[parent]
-        self._next[parent] = number + 1
-        return f"{_styled(number, self._style[parent])}. "
+    def element(self, text: str) -> Element | None:
+        """A run of its text, None when that says nothing."""
+        kind, level = self.kind, self.level
+        if kind is not ElementKind.CODE:
+            text = " ".join(text.split())
+        text = _AROUND_LINE_END.sub("\n", text.translate(_INVISIBLE))
+        if kind is ElementKind.TITLE:
+            text = text.replace("\n", " ").rstrip("¶ ")
+        if not text.strip() or (kind is ElementKind.TEXT and _SEPARATORS.fullmatch(text)):
+            return None
+        if kind is ElementKind.LIST_ITEM:
+            if self.prefix is None:  # a further paragraph of the same item
+                kind, level = ElementKind.TEXT, None
+            else:
+                text, self.prefix = self.prefix + text, None
+        return Element(kind, text, level, anchor=self.anchor, syntax=self.syntax)
 
 
 def partition_page(
@@ -85,110 +116,424 @@ def partition_page(
 
 
 def elements_of(root: etree._Element) -> Iterator[Element]:
-    """The blocks under ``root`` as Elements, in document order."""
-    normalise(root)
-    marks = _mark(root)
+    """The blocks under ``root`` as Elements, in document order; the tree is rewritten on the way."""
+    _normalise(root)
+    blocks: list[_Block] = []
+    numbers: dict[etree._Element, int] = {}
+    text: list[str] = []
+    walk = etree.iterwalk(root, events=("start", "end"))
+    for event, element in walk:
+        is_block = element is root or element.tag in _BLOCKS
+        if is_block:
+            made = blocks[-1].element("".join(text)) if blocks and text else None
+            text.clear()
+            if made is not None:
+                yield made
+        if event == "start":
+            if is_block:
+                blocks.append(_block(element, blocks[-1] if blocks else None, numbers))
+            if element.tag == "table" and element.get(_TABLE):
+                yield _table_element(element)
+            if element.tag in _SILENT:
+                walk.skip_subtree()
+            else:
+                text.append(element.text or "")
+        else:
+            if is_block:
+                blocks.pop()
+            if blocks:
+                text.append(element.tail or "")
+
+
+def _block(
+    element: etree._Element, outer: _Block | None, numbers: dict[etree._Element, int]
+) -> _Block:
+    """What an element's text is, from its tag and from the block that it is in."""
+    tag, anchor = element.tag, element.get(_ANCHOR)
+    outer = outer or _Block(ElementKind.TEXT)
+    if tag in HEADINGS:
+        return _Block(ElementKind.TITLE, int(tag[1]), outer.depth, anchor)
+    if tag == "li":
+        number = _number(element, numbers)
+        depth = outer.depth
+        return _Block(ElementKind.LIST_ITEM, max(depth, 1), depth, prefix=number)
+    if tag in _LISTS:
+        return _Block(ElementKind.TEXT, None, outer.depth + 1)
+    kind = _KINDS.get(tag) or _DECLARED_KINDS.get(element.get(KIND) or "")
+    if kind is None:
+        return outer
+    return _Block(kind, None, outer.depth, anchor, element.get(_SYNTAX) or "")
+
+
+def _table_element(table: etree._Element) -> Element:
+    rows = int(table.get(_HEADER_ROWS) or 0)
+    text = table.get(_TABLE) or ""
+    return Element(ElementKind.TABLE, text, anchor=table.get(_ANCHOR), header_rows=rows)
+
+
+def _number(item: etree._Element, numbers: dict[etree._Element, int]) -> str:
+    """ "3. " for the third item of an ordered list, as its reader sees it; "" for a bullet.
+
+    numbers: the next of each list.
+    """
+    listing = item.getparent()
+    if listing is None or listing.tag != "ol":
+        return ""
+    start, value = listing.get("start") or "", item.get("value") or ""
+    number = numbers.get(listing) or (int(start) if start.isdecimal() else 1)
+    number = int(value) if value.isdecimal() else number
+    numbers[listing] = number + 1
+    style = listing.get("type") or "1"
+    shown = str(number)
+    if style in {"a", "A"} and 1 <= number <= 26:
+        shown = chr(ord(style) + number - 1)
+    if style in {"i", "I"} and 1 <= number < 40:
+        tens, ones = divmod(number, 10)
+        shown = "x" * tens + ["", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"][ones]
+        shown = shown if style == "i" else shown.upper()
+    return f"{shown}. "
+
+
+# Blocks made alike.
+
+
+def _normalise(root: etree._Element) -> None:
+    _distribute_tab_labels(root)
+    spell_formulas(root)
+    _join_note_marks(root)
+    for table in list(root.iter("table")):
+        if table is root or table.getparent() is not None:
+            _read_table(table)
+    for element in list(root.iter("*")):
+        if element is root or element.getparent() is not None:
+            _rewrite(element, root)
+    with_line_ends(root)
+    _name_captions(root)
+    for heading in list(root.iter(*HEADINGS)):
+        if _heads_a_callout(heading, root):
+            heading.tag = "p"
+            heading.set(KIND, "caption")
+        else:
+            anchor = _heading_anchor(heading, root)
+            if anchor:
+                heading.set(_ANCHOR, anchor)
     if root.tag != "body":
         root.tag = "div"
-    root.tail = None
-    html = etree.tostring(root, method="html", encoding="unicode")
-    html = html if root.tag == "body" else f"<body>{html}</body>"
-    # languages: without it each call detects the language, which costs more than the rest.
-    parts = html_partitioner()(text=f"<html>{html}</html>", languages=[""])
-    seen: set[int] = set()
-    for part in parts:
-        number = part.metadata.page_number
-        mark = marks[number] if number is not None else _Mark(ElementKind.TEXT)
-        element = _element(part.text, mark, seen)
-        if element is not None:
-            yield element
 
 
-def _element(text: str, mark: _Mark, seen: set[int]) -> Element | None:
-    text = _AROUND_LINE_END.sub("\n", text.translate(_INVISIBLE))
-    kind, level = mark.kind, mark.level
-    if mark.table is not None:
-        text = mark.table
-    elif kind is ElementKind.TITLE:
-        text = text.replace("\n", " ").rstrip("¶ ")
-    if not text.strip() or (kind is ElementKind.TEXT and _SEPARATORS.fullmatch(text)):
-        return None
-    if mark.owner is not None and kind is ElementKind.LIST_ITEM:
-        if mark.owner in seen:  # a further paragraph of the same item
-            kind, level = ElementKind.TEXT, None
-        else:
-            text = mark.prefix + text
-        seen.add(mark.owner)
-    return Element(
-        kind, text, level, anchor=mark.anchor, header_rows=mark.header_rows, syntax=mark.syntax
+def _rewrite(element: etree._Element, root: etree._Element) -> None:
+    tag = element.tag
+    if tag in _REWRITES:
+        _REWRITES[tag](element)
+    elif tag == "dt" and element.get("id"):
+        element.set(_ANCHOR, element.get("id") or "")
+    elif tag in {"p", "div"} and _CAPTION_CLASSES & classes_of(element):
+        element.set(KIND, "caption")
+    if element.get("role") == "heading" and tag not in HEADINGS and element is not root:
+        level = element.get("aria-level") or "2"
+        element.tag = f"h{level}" if level in "123456" else "h2"
+
+
+def _terms(element: etree._Element) -> None:
+    """Terms without definitions are a list (DocBook writes its tables of contents so)."""
+    if element.find(".//dd") is None:
+        element.tag = "ul"
+        for term in element.iter("dt"):
+            term.tag = "li"
+
+
+def _button(element: etree._Element) -> None:
+    """The button of an accordion bears its heading; any other is boilerplate."""
+    if any(a.tag in HEADINGS or a.tag in {"summary", "dt"} for a in element.iterancestors()):
+        element.tag = "span"
+    elif element.get("aria-expanded") is not None and len(text_of(element)) > 12:
+        element.tag = "p"
+        element.set(KIND, "term")
+    else:
+        drop(element)
+
+
+def _anchor(element: etree._Element) -> None:
+    """Links back and permalinks go; the heading or term keeps where its permalink points."""
+    href = element.get("href") or ""
+    if is_permalink(element) and not (element.get("id") and not href):
+        owner = next((a for a in element.iterancestors() if a.tag in HEADINGS | {"dt"}), None)
+        fragment = href.partition("#")[2]
+        if owner is not None and fragment:
+            owner.set(_ANCHOR, fragment)
+        drop(element)
+    elif text_of(element) in _BACKLINK_TEXT and href.startswith("#"):
+        drop(element)
+
+
+def _heads_a_callout(heading: etree._Element, root: etree._Element) -> bool:
+    """The heading of a note or a warning opens no section: the text after the note is not under it."""
+    for owner in heading.iterancestors():
+        if owner is root or owner.tag == "body":
+            return False
+        if _CALLOUT_CLASSES & set((owner.get("class") or "").lower().split()):
+            return len(list(owner.iter(*HEADINGS))) == 1
+    return False
+
+
+def _heading_anchor(heading: etree._Element, root: etree._Element) -> str | None:
+    """The fragment that shows a heading: its permalink's, its id's, or that of what it heads."""
+    own = heading.get(_ANCHOR) or heading.get("id")
+    if own:
+        return str(own)
+    before = heading.getprevious()
+    named = list(heading.iter("a", "span"))
+    if before is not None and before.tag in {"a", "span"} and not _says(before):
+        named.append(before)
+    for inner in named:
+        name = inner.get("id") or inner.get("name")
+        if name:
+            return str(name)
+    element = heading
+    for parent in heading.iterancestors():
+        if (parent.text or "").strip() or any(map(_says, element.itersiblings(preceding=True))):
+            return None
+        identifier = parent.get("id")
+        if identifier or parent is root:
+            return str(identifier) if identifier else None
+        element = parent
+    return None
+
+
+def _says(element: etree._Element) -> bool:
+    """Whether there is text in it or right after it."""
+    return bool(text_of(element) or (element.tail or "").strip())
+
+
+def _distribute_tab_labels(root: etree._Element) -> None:
+    """The label of a tab goes to the head of its panel, so that alternatives are told apart."""
+    for labels in [e for e in root.iter("div") if "tabbed-labels" in (e.get("class") or "")]:
+        panels = labels.getnext()
+        if panels is None or len(panels) != len(labels):
+            continue
+        for label, panel in zip(list(labels), list(panels), strict=True):
+            if text_of(panel):  # else a picture, which is not read
+                caption = _caption(text_of(label))
+                caption.tail, panel.text = panel.text, None
+                panel.insert(0, caption)
+        drop(labels)
+
+
+def _caption(text: str) -> etree._Element:
+    caption = etree.Element("p", {KIND: "caption"})
+    caption.text = text
+    return caption
+
+
+def _name_captions(root: etree._Element) -> None:
+    """A paragraph such as "Table 3: Prices" right above or below a table or code is its caption."""
+    for paragraph in root.iter("p"):
+        if paragraph.get(KIND) is not None or not _NUMBERED_CAPTION.match(text_of(paragraph)[:80]):
+            continue
+        beside = {e.tag for e in (paragraph.getprevious(), paragraph.getnext()) if e is not None}
+        if beside & {"table", "pre"} and len(text_of(paragraph)) <= _CAPTION_CHARS:
+            paragraph.set(KIND, "caption")
+
+
+# Tables.
+
+
+def _read_table(table: etree._Element) -> None:
+    """A table of data keeps its text alone; one that numbers code, or arranges a page, is none any more."""
+    code = [p for p in table.iter("pre") if not _is_line_numbers(p)]
+    numbered = words_of(table.get("class") or "") & {"highlighttable", "rouge"}
+    parent = table.getparent()
+    if len(code) == 1 and (numbered or any(map(_is_line_numbers, table.iter("pre")))):
+        code[0].tail = table.tail
+        if parent is not None:
+            parent.replace(table, code[0])
+        return
+    if is_layout(table):
+        _unfold_layout(table)
+        return
+    read = table_text(table)
+    caption = table.find("./caption")
+    if caption is not None and text_of(caption):
+        table.addprevious(_caption(text_of(caption)))
+    around = (
+        parent.get("id") if parent is not None and "table" in (parent.get("class") or "") else None
+    )
+    anchor = table.get("id") or around
+    for child in list(table):
+        table.remove(child)
+    table.text = None
+    if not read.text:
+        drop(table)
+        return
+    table.set(_TABLE, read.text)
+    table.set(_HEADER_ROWS, str(read.header_rows))
+    if anchor:
+        table.set(_ANCHOR, anchor)
+
+
+def _unfold_layout(table: etree._Element) -> None:
+    table.tag = "div"
+    for part in table.iter("tr", "td", "th", "tbody", "thead", "tfoot", "caption"):
+        # Parts of a data table inside a cell keep their tags.
+        if next(a for a in part.iterancestors() if a.tag in {"table", "div"}).tag == "div":
+            part.tag = "div"
+
+
+# Code.
+
+_LINE_NUMBERS = frozenset(
+    ["linenos", "linenumbers", "lineno", "linenodiv", "gutter", "line-numbers-rows"]
+)
+_WRAPPING = frozenset(["div", "figure", "span", "td", "tr", "tbody", "table"])
+_PROSE = HEADINGS | frozenset(["p", "ul", "ol", "dl", "section", "article", "blockquote"])
+_WRAPPERS = 4
+"""How far above the code a wrapper may name its language."""
+_BLOCK_IN_PRE = frozenset(["div", "p", "li", "tr", "ol", "ul", "table"])
+
+
+def _flatten_code(element: etree._Element) -> None:
+    """Code as one verbatim text: no line numbers, no copy button, a line for each block in it."""
+    syntax = _syntax(element)
+    if syntax:
+        element.set(_SYNTAX, syntax)
+    for part in list(element.iter("*")):
+        if part is not element and (part.tag == "button" or classes_of(part) & _LINE_NUMBERS):
+            drop(part)
+    parts: list[str] = []
+    for event, part in etree.iterwalk(element, events=("start", "end")):
+        if event == "start":
+            parts += ["\n" if part.tag == "br" else "", part.text or ""]
+        elif part is not element:
+            if part.tag in _BLOCK_IN_PRE and not "".join(parts[-2:]).endswith("\n"):
+                parts.append("\n")
+            parts.append(part.tail or "")
+    text = "".join(parts).replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
+    for child in list(element):
+        element.remove(child)
+    lines = [line.rstrip() for line in text.expandtabs(4).rstrip().split("\n")]
+    while lines and not lines[0]:
+        del lines[0]
+    element.text, element.tag = "\n".join(lines), "pre"
+
+
+def _syntax(pre: etree._Element) -> str:
+    """The language of a block of code: as itself tells, the ``code`` in it, or a wrapper around it."""
+    for part in [pre, *pre.iter("code")]:
+        syntax = syntax_of_attributes(_attributes(part), is_code=True)
+        if syntax:
+            return syntax
+    for level, wrapper in enumerate(pre.iterancestors()):
+        # Where there is prose in a wrapper its classes are not about the code.
+        prose = any(child.tag in _PROSE for child in wrapper)
+        if level == _WRAPPERS or wrapper.tag not in _WRAPPING or prose:
+            break
+        syntax = syntax_of_attributes(_attributes(wrapper), is_code=False)
+        if syntax:
+            return syntax
+    return ""
+
+
+def _attributes(element: etree._Element) -> dict[str, str]:
+    return {str(name): str(value) for name, value in element.attrib.items()}
+
+
+def _is_line_numbers(pre: etree._Element) -> bool:
+    return bool(re.fullmatch(r"[\d\s]+", text_of(pre))) and any(
+        _LINE_NUMBERS & classes_of(a) for a in [pre, *pre.iterancestors()]
     )
 
 
-def _mark(root: etree._Element) -> list[_Mark]:
-    """Number the blocks, strip them of what is not needed any more, and note what they are."""
-    marks: list[_Mark] = []
-    contexts: dict[etree._Element, _Mark] = {}
-    numbering = _Numbering()
-    for element in root.iter("*"):
-        owner = element.getparent()
-        outer = contexts.get(owner) if owner is not None else None
-        mark = _derive(element, outer or _Mark(ElementKind.TEXT), len(marks), numbering)
-        contexts[element] = mark
-        numbered = element.tag in _BLOCKS
-        for attribute in list(element.attrib):
-            del element.attrib[attribute]
-        if numbered:
-            element.set(_NUMBER, str(len(marks)))
-            marks.append(mark)
-    return marks
+# Notes at the foot of a page: each a block of its own that begins with its mark, "[1] See the archive.".
+
+_NOTE_ROLES = frozenset({"doc-footnote", "doc-endnote", "doc-biblioentry"})
+_NOTE_CLASSES = frozenset({"footnote", "citation", "footnote-item"})
+_NOTE_ID = re.compile(r"(?:fn|footnote|endnote)[:_.-]?\w", re.IGNORECASE)
+_NOTE_MARK = re.compile(r"\w{1,12}|[*†‡§¶]{1,3}")
 
 
-def _derive(element: etree._Element, parent: _Mark, number: int, numbering: _Numbering) -> _Mark:
-    """The mark of an element from its tag and from what its parent is."""
-    tag, depth, anchor = element.tag, parent.depth, element.get(ANCHOR)
-    if tag in HEADINGS:
-        return _Mark(ElementKind.TITLE, int(tag[1]), depth, anchor=anchor)
-    if tag == "table":
-        rows = int(element.get(HEADER_ROWS) or 0)
-        return _Mark(
-            ElementKind.TABLE,
-            None,
-            depth,
-            anchor=anchor,
-            table=element.get(TABLE_TEXT),
-            header_rows=rows,
-        )
-    if tag == "li":
-        return _Mark(ElementKind.LIST_ITEM, max(depth, 1), depth, number, numbering.of(element))
-    if tag in {"ul", "ol"}:
-        if tag == "ol":
-            numbering.begin(element)
-        return _Mark(ElementKind.TEXT, None, depth + 1)
-    kind = _KINDS.get(tag) or _DECLARED.get(element.get(KIND) or "")
-    if kind is not None:
-        return _Mark(kind, None, depth, anchor=anchor, syntax=element.get(SYNTAX) or "")
-    return parent
+def _superscript_mark(element: etree._Element) -> None:
+    """The mark of a note in running text, in brackets: "them.[1]"."""
+    text = text_of(element).strip("[]()")
+    if next(element.iter("a"), None) is not None and re.fullmatch(r"\w{1,4}|[*†‡]", text):
+        for child in list(element):
+            element.remove(child)
+        element.text = f"[{text}]"
 
 
-_KINDS = {
-    "pre": ElementKind.CODE,
-    "dt": ElementKind.TERM,
-    "dd": ElementKind.DEFINITION,
-    "blockquote": ElementKind.QUOTE,
+def _join_note_marks(root: etree._Element) -> None:
+    """Put the mark of each note before its text, in whichever way the page parts the two."""
+    for note in list(root.iter("aside", "div", "dl", "table", "li")):
+        listed = note.tag == "li" and _NOTE_ID.match(note.get("id") or "")
+        named = classes_of(note) & _NOTE_CLASSES or note.get("role") in _NOTE_ROLES
+        if note is root or not (named or listed):
+            continue
+        if note.tag in _NOTES:
+            _NOTES[note.tag](note)
+        elif len(note) and "label" in classes_of(note[0]):  # as docutils writes it
+            _join_mark(note[0], note)
+
+
+def _note_terms(notes: etree._Element) -> None:
+    """Notes as terms with definitions, as Sphinx wrote them."""
+    for term in list(notes.iterchildren("dt")):
+        text = term.getnext()
+        if text is not None and text.tag == "dd" and _join_mark(term, text):
+            text.tag = "div"
+    if not notes.findall("dt"):
+        notes.tag = "div"
+
+
+def _note_rows(notes: etree._Element) -> None:
+    """Notes as a table of two columns, as docutils wrote them once."""
+    for row in list(notes.iter("tr")):
+        cells = [cell for cell in row if cell.tag in {"td", "th"}]
+        if len(cells) == 2 and _join_mark(cells[0], cells[1]):
+            cells[1].tag = "div"
+    if next(notes.iter("td", "th"), None) is None:
+        for part in list(notes.iter("table", "tbody", "tr", "colgroup")):
+            part.tag = "div"
+
+
+def _note_item(item: etree._Element) -> None:
+    """A note written as an item of a list, which numbers nothing but the notes."""
+    notes = item.getparent()
+    if notes is None or notes.tag not in {"ol", "ul", "div"}:
+        return
+    numbered = re.search(r"(\d+|[*†‡])$", item.get("id") or "")
+    mark = numbered[1] if numbered else str(notes.index(item) + 1)
+    item.tag = "div"
+    _prepend(item, f"[{mark}] ")
+    if all(child.tag == "div" for child in notes):
+        notes.tag = "div"
+
+
+def _join_mark(label: etree._Element, text: etree._Element) -> bool:
+    """Put a label before a text, unless it says more than a mark does."""
+    mark = text_of(label).strip("[]() ")
+    if not _NOTE_MARK.fullmatch(mark):
+        return False
+    drop(label)
+    _prepend(text, f"[{mark}] ")
+    return True
+
+
+def _prepend(block: etree._Element, mark: str) -> None:
+    """Write ``mark`` where the first text of a block begins."""
+    first = block
+    while not (first.text or "").strip() and len(first) and first[0].tag in {"p", "div"}:
+        first = first[0]
+    first.text = mark + (first.text or "").lstrip()
+
+
+_NOTES = {"li": _note_item, "dl": _note_terms, "table": _note_rows}
+_REWRITES: dict[str, Callable[[etree._Element], None]] = {
+    "dl": _terms,
+    "pre": _flatten_code,
+    "listing": _flatten_code,
+    "xmp": _flatten_code,
+    "plaintext": _flatten_code,
+    "button": _button,
+    "img": drop,  # it would part the paragraph it stands in
+    "sup": _superscript_mark,
+    "a": _anchor,
 }
-_DECLARED = {
-    "term": ElementKind.TERM,
-    "caption": ElementKind.CAPTION,
-    "formula": ElementKind.FORMULA,
-    "definition": ElementKind.DEFINITION,
-}
-
-
-def _styled(number: int, style: str) -> str:
-    if style in {"a", "A"} and 1 <= number <= 26:
-        return chr(ord(style) + number - 1)
-    if style in {"i", "I"} and 1 <= number < 40:
-        tens, ones = divmod(number, 10)
-        roman = "x" * tens + ["", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"][ones]
-        return roman if style == "i" else roman.upper()
-    return str(number)

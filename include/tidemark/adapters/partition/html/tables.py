@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from tidemark.adapters.partition.html.boilerplate import HEADINGS, text_of
+from tidemark.adapters.partition.html.tree import HEADINGS, text_of
 from tidemark.domain.documents import CELL
 
 MAX_SPAN = 200

@@ -8,8 +8,8 @@ from zipfile import ZipFile
 
 from lxml import etree
 
-from tidemark.adapters.partition.html.cleaner import language_code
 from tidemark.adapters.partition.html.tables import header_rows_of, join_cells, table_text
+from tidemark.adapters.partition.html.tree import language_code
 from tidemark.adapters.partition.unstructured import docx_partitioner, pptx_partitioner
 from tidemark.domain.documents import CELL, Element, ElementKind, PartitionedDocument
 from tidemark.domain.errors import DocumentError

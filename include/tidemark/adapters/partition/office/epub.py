@@ -13,9 +13,9 @@ from lxml import etree
 from tidemark.adapters.decoding import decode
 from tidemark.adapters.partition.data.xml import local_name, parse_xml, parse_xml_text
 from tidemark.adapters.partition.formats import damaged
-from tidemark.adapters.partition.html.boilerplate import HEADINGS, drop, text_of
-from tidemark.adapters.partition.html.cleaner import language_code, parse_content
+from tidemark.adapters.partition.html.cleaner import parse_content
 from tidemark.adapters.partition.html.reader import elements_of
+from tidemark.adapters.partition.html.tree import HEADINGS, drop, language_code, text_of
 from tidemark.domain.documents import Element, ElementKind, PartitionedDocument
 from tidemark.domain.errors import DocumentError
 

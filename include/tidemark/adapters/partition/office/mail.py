@@ -11,10 +11,11 @@ from typing import Any
 from lxml import etree
 
 from tidemark.adapters.decoding import decode
-from tidemark.adapters.partition.html.cleaner import language_code, parse_content
+from tidemark.adapters.partition.html.cleaner import parse_content
 from tidemark.adapters.partition.html.lines import LINE_END
 from tidemark.adapters.partition.html.reader import elements_of
-from tidemark.adapters.partition.text.plain import add_block, read_plain_text
+from tidemark.adapters.partition.html.tree import add_block, language_code
+from tidemark.adapters.partition.text.plain import read_plain_text
 from tidemark.domain.documents import Element, ElementKind, PartitionedDocument
 
 # The text of a mail: what its writer says, what they quote, and how they sign.

@@ -9,9 +9,9 @@ from lxml import etree
 
 from tidemark.adapters.partition.data.xml import parse_xml
 from tidemark.adapters.partition.formats import damaged
-from tidemark.adapters.partition.html.cleaner import language_code
 from tidemark.adapters.partition.html.lines import LINE_END
 from tidemark.adapters.partition.html.reader import elements_of
+from tidemark.adapters.partition.html.tree import language_code
 from tidemark.adapters.partition.office.documents import sensible_title
 from tidemark.domain.documents import ElementKind, PartitionedDocument
 

@@ -9,8 +9,8 @@ from lxml import etree
 from tidemark.adapters.partition.formats import damaged
 from tidemark.adapters.partition.html.lines import LINE_END
 from tidemark.adapters.partition.html.reader import elements_of
+from tidemark.adapters.partition.html.tree import add_block
 from tidemark.adapters.partition.office.documents import sensible_title
-from tidemark.adapters.partition.text.plain import add_block
 from tidemark.domain.documents import ElementKind, PartitionedDocument
 
 # Control words of RTF by what they do to a reader of text.

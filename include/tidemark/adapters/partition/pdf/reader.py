@@ -9,8 +9,8 @@ from io import BytesIO
 from types import ModuleType
 from typing import Any
 
-from tidemark.adapters.partition.html.cleaner import language_code
 from tidemark.adapters.partition.html.tables import header_rows_of, join_cells
+from tidemark.adapters.partition.html.tree import language_code
 from tidemark.adapters.partition.office.documents import sensible_title
 from tidemark.adapters.partition.options import PdfStrategy
 from tidemark.adapters.partition.pdf.lines import Line, read_pdf

@@ -32,10 +32,9 @@ _PAGE = 4096
 
 def unstructured(options: str) -> Partition:
     """The real reader, with what most documents need loaded before the first comes."""
+    import tidemark.adapters.partition.html.reader  # noqa: F401
     from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
-    from tidemark.adapters.partition.unstructured import html_partitioner
 
-    html_partitioner()
     plain = UnstructuredPartitioner(protocol.decode_options(options))
 
     def partition(raw: RawDocument, boilerplate: frozenset[int]) -> PartitionedDocument:

@@ -13,9 +13,8 @@ from typing import Protocol
 from lxml import etree
 
 from tidemark.adapters.media import canonical_syntax
-from tidemark.adapters.partition.html.cleaner import language_code
 from tidemark.adapters.partition.html.lines import LINE_END
-from tidemark.adapters.partition.text.plain import add_block
+from tidemark.adapters.partition.html.tree import add_block, language_code
 from tidemark.domain.errors import DocumentError
 
 # The text of AsciiDoc's inline marks: links by their labels, words without the signs around them.

@@ -11,8 +11,8 @@ from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from tidemark.adapters.media import syntax_of_info
-from tidemark.adapters.partition.html.boilerplate import HEADINGS, text_of
-from tidemark.adapters.partition.html.cleaner import language_code, parse_content
+from tidemark.adapters.partition.html.cleaner import parse_content
+from tidemark.adapters.partition.html.tree import HEADINGS, language_code, text_of
 from tidemark.adapters.partition.text.plain import (
     UNWRAPPED_WIDTH,
     below,

@@ -12,8 +12,8 @@ from docutils.utils import SystemMessage
 from lxml import etree
 
 from tidemark.adapters.media import canonical_syntax
-from tidemark.adapters.partition.html.boilerplate import drop
 from tidemark.adapters.partition.html.cleaner import parse_content
+from tidemark.adapters.partition.html.tree import drop
 from tidemark.domain.errors import DocumentError
 
 _DIRECTIVE = re.compile(
@@ -26,17 +26,8 @@ _SILENT = frozenset(
      "contents", "sectnum"}
 )  # fmt: skip
 _CODE = frozenset(
-    {
-        "code-block",
-        "sourcecode",
-        "code",
-        "prompt",
-        "doctest",
-        "testcode",
-        "ipython",
-        "parsed-literal",
-    }
-)
+    {"code-block", "sourcecode", "code", "prompt", "doctest", "testcode", "ipython", "parsed-literal"}
+)  # fmt: skip
 _OURS = _SILENT | _CODE | {"class", "highlight"}
 """Names that docutils knows too, or not at all, and that are read here."""
 _SPOKEN = {"testcode": "python", "doctest": "pycon", "ipython": "pycon"}

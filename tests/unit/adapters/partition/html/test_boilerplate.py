@@ -2,8 +2,8 @@
 
 import pytest
 
-from tidemark.adapters.partition.html.boilerplate import text_of
 from tidemark.adapters.partition.html.cleaner import clean_html
+from tidemark.adapters.partition.html.tree import text_of
 
 PROSE = "The gauge measures the height of the water every second and sends a mean each minute. "
 LINKS = "".join(f"<li><a href='/{n}'>FURNITURE {n}</a></li>" for n in range(5))

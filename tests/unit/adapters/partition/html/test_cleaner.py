@@ -1,13 +1,14 @@
 """A page loses its boilerplate and nothing else."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import pytest
 
-from tidemark.adapters.partition.html.blocks import ANCHOR, TABLE_TEXT, normalise
-from tidemark.adapters.partition.html.boilerplate import text_of
 from tidemark.adapters.partition.html.cleaner import clean_html, page_title, parse_content
-from tidemark.domain.documents import RawDocument
+from tidemark.adapters.partition.html.reader import elements_of
+from tidemark.adapters.partition.html.tree import text_of
+from tidemark.domain.documents import Element, ElementKind, RawDocument
 from tidemark.domain.errors import DocumentError
 
 PROSE = "The gauge measures the height of the water every second and sends a mean each minute. "
@@ -172,16 +173,25 @@ def test_a_heading_is_reached_by_its_permalink_its_id_or_its_section() -> None:
         "<section id='around'><div><h2>C</h2></div><p>x</p></section><a id='before'></a><h2>D</h2>"
         "<h2><a name='inner'></a>E</h2><section id='far'><p>y</p><h2>F</h2></section></main>"
     )
-    root = clean_html(html, "page").root
-    normalise(root)
-    found = {text_of(h): h.get(ANCHOR) for h in root.iter("h1", "h2")}
-    assert found == {"A": "own", "B": "link", "C": "around", "D": "before", "E": "inner", "F": None}
+    elements = elements_of(clean_html(html, "page").root)
+    anchors = {e.text: e.anchor for e in elements if e.kind is ElementKind.TITLE}
+    assert anchors == {
+        "A": "own",
+        "B": "link",
+        "C": "around",
+        "D": "before",
+        "E": "inner",
+        "F": None,
+    }
 
 
 def table_of(rows: str) -> str:
     root = clean_html(page(f"<main>{ARTICLE}<table>{rows}</table></main>"), "page").root
-    normalise(root)
-    return next(root.iter("table")).get(TABLE_TEXT) or ""
+    return texts(elements_of(root), ElementKind.TABLE)[0]
+
+
+def texts(elements: Iterable[Element], kind: ElementKind) -> list[str]:
+    return [e.text for e in elements if e.kind is kind]
 
 
 def test_a_cell_over_several_rows_is_said_in_each() -> None:
@@ -206,10 +216,9 @@ def test_code_keeps_its_lines_without_numbers_and_buttons() -> None:
         "<td class='code'><pre><button>Copy</button><code>def f():\n    pass</code></pre></td></tr>"
         "</table></div>"
     )
-    root = clean_html(page(f"<main>{ARTICLE}{code}</main>"), "page").root
-    normalise(root)
-    assert [pre.text for pre in root.iter("pre")] == ["\ndef f():\n    pass\n"]
-    assert next(root.iter("table"), None) is None
+    elements = list(elements_of(clean_html(page(f"<main>{ARTICLE}{code}</main>"), "page").root))
+    assert texts(elements, ElementKind.CODE) == ["def f():\n    pass"]
+    assert not texts(elements, ElementKind.TABLE)
 
 
 def test_a_short_page_in_a_long_navigation_keeps_its_text_and_drops_the_navigation() -> None:
@@ -268,13 +277,12 @@ def test_characters_that_are_not_xml_go_and_the_page_stays(
     )
     html = page(f"<main>{ARTICLE}{inner}</main>")
     root = clean_html(html, "page").root if whole_page else parse_content(html, "page")
-    normalise(root)
-    (heading,) = root.iter("h2")
-    assert heading.get(ANCHOR) == f"a{left}b"
-    assert text_of(heading) == f"C{left}D"
-    assert text_of(next(root.iter("pre"))) == f"e{left}f"
-    assert f"g hi{left}j m" in text_of(root)
-    assert f"n{left}o" in str(next(root.iter("table")).get(TABLE_TEXT))
+    elements = list(elements_of(root))
+    (heading,) = (e for e in elements if e.level == 2)
+    assert (heading.anchor, heading.text) == (f"a{left}b", f"C{left}D")
+    assert texts(elements, ElementKind.CODE) == [f"e{left}f"]
+    assert f"g hi{left}j m" in texts(elements, ElementKind.TEXT)
+    assert f"n{left}o" in texts(elements, ElementKind.TABLE)[0]
 
 
 @pytest.mark.model

@@ -3,8 +3,8 @@
 
 import pytest
 
-from tidemark.adapters.partition.html.boilerplate import text_of
 from tidemark.adapters.partition.html.cleaner import clean_html
+from tidemark.adapters.partition.html.tree import text_of
 
 PROSE = "The gauge measures the height of the water every second and sends a mean each minute. "
 BODY = f"<h1>Gauges</h1><p>{PROSE * 3}</p><h2>Setting up</h2><p>Kept to the end.</p>"

@@ -3,10 +3,9 @@
 import pytest
 from lxml import etree
 
-from tidemark.adapters.partition.html.blocks import normalise
-from tidemark.adapters.partition.html.boilerplate import text_of
 from tidemark.adapters.partition.html.cleaner import clean_html
-from tidemark.adapters.partition.html.math import KIND, formula_text
+from tidemark.adapters.partition.html.math import formula_text
+from tidemark.adapters.partition.html.reader import elements_of
 
 
 def math(markup: str) -> etree._Element:
@@ -17,10 +16,7 @@ def math(markup: str) -> etree._Element:
 
 def blocks(body: str) -> list[tuple[str, str]]:
     page = f"<html><body><main><h1>Title of it</h1>{body}</main></body></html>"
-    root = clean_html(page, "a.html").root
-    normalise(root)
-    found = [(e.get(KIND) or "", text_of(e)) for e in root.iter("p")]
-    return [block for block in found if block[1]]
+    return [(e.kind.value, e.text) for e in elements_of(clean_html(page, "a.html").root)][1:]
 
 
 @pytest.mark.parametrize(
@@ -67,21 +63,20 @@ INLINE = [
 @pytest.mark.parametrize("formula", DISPLAYED)
 def test_a_formula_set_apart_is_a_block_of_its_own(formula: str) -> None:
     assert blocks(f"<p>Energy:</p>{formula}<p>and so on.</p>") == [
-        ("", "Energy:"),
+        ("text", "Energy:"),
         ("formula", "E = m"),
-        ("", "and so on."),
+        ("text", "and so on."),
     ]
 
 
 def test_a_formula_that_parts_a_paragraph_leaves_both_halves() -> None:
-    root = clean_html(
-        f"<html><body><h1>T</h1><p>Before {DISPLAYED[0]} after.</p></body></html>", "a.html"
-    ).root
-    normalise(root)
-    assert "".join(text_of(root).split()) == "TBeforeE=mafter."
-    assert [e.text for e in root.iter("p") if e.get(KIND) == "formula"] == ["E = m"]
+    assert blocks(f"<p>Before {DISPLAYED[0]} after.</p>") == [
+        ("text", "Before"),
+        ("formula", "E = m"),
+        ("text", "after."),
+    ]
 
 
 @pytest.mark.parametrize("formula", INLINE)
 def test_a_formula_in_a_sentence_stays_in_it_and_is_said_once(formula: str) -> None:
-    assert blocks(f"<p>Here {formula} holds.</p>") == [("", "Here E = m holds.")]
+    assert blocks(f"<p>Here {formula} holds.</p>") == [("text", "Here E = m holds.")]

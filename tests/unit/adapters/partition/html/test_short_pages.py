@@ -1,7 +1,7 @@
 """A page with hardly a word of its own keeps that word and not the site around it."""
 
-from tidemark.adapters.partition.html.boilerplate import text_of
 from tidemark.adapters.partition.html.cleaner import clean_html
+from tidemark.adapters.partition.html.tree import text_of
 
 LINKS = "".join(f"<li><a href='/{n}'>Chapter {n} of the guide</a></li>" for n in range(60))
 HEAD = "<head><title>Guide</title></head>"

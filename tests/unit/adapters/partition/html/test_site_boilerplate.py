@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemark.adapters.partition.html.boilerplate import MOST_OF_A_PAGE, blocks_of, text_of
+from tidemark.adapters.partition.html.boilerplate import PAGE_BLOCKS, blocks_of
 from tidemark.adapters.partition.html.cleaner import clean_html
+from tidemark.adapters.partition.html.tree import text_of
 from tidemark.domain.boilerplate import (
     LEAST_PAGES,
     LONGEST,
@@ -127,7 +128,7 @@ def test_text_around_a_dropped_block_stays() -> None:
 def test_a_long_page_tells_the_blocks_of_its_beginning_and_end() -> None:
     paragraphs = "".join(f"<p>{n} {PROSE}</p>" for n in range(2000))
     blocks = blocks_of(clean_html(page(1, paragraphs + f"<p>{NOTICE}</p>"), "page").root)
-    assert len(blocks) == MOST_OF_A_PAGE
+    assert len(blocks) == PAGE_BLOCKS
     assert block_of(NOTICE) in blocks
 
 

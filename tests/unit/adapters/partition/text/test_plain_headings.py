@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidemark.adapters.partition.html.boilerplate import HEADINGS, text_of
+from tidemark.adapters.partition.html.tree import HEADINGS, text_of
 from tidemark.adapters.partition.text.markdown import read_markdown
 from tidemark.adapters.partition.text.plain import read_plain_text
 

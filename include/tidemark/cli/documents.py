@@ -20,8 +20,7 @@ from tidemark.domain.errors import DocumentError
 from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import VersionRecord
-from tidemark.stages.explain import Explanation, explain, version_dict
-from tidemark.stages.process.versions import recall
+from tidemark.stages.explain import Explanation, explain, recall, version_dict
 from tidemark.wiring import Container
 
 

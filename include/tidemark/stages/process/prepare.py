@@ -15,16 +15,15 @@ from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
 from tidemark.domain.chunks import Chunk, ChunkedDocument, Payload, SectionPayload
-from tidemark.domain.decide import Reason, Target
+from tidemark.domain.decide import Decision, Reason, Target
 from tidemark.domain.documents import PartitionedDocument, RawDocument, Validators
 from tidemark.domain.errors import DocumentError, TidemarkError
 from tidemark.domain.hashing import fingerprint
-from tidemark.domain.profile import Profile
 from tidemark.domain.records import ChunkRecord, DocumentRecord, RunDocument, SectionRecord
 from tidemark.stages.chunking.choose import choose_profile
 from tidemark.stages.chunking.chunk import chunk_document
 from tidemark.stages.codec import Planned, decode_elements, encode_elements
-from tidemark.stages.job import Dependencies, Job, raw_key
+from tidemark.stages.job import Dependencies, Job, is_later, raw_key
 from tidemark.stages.process.payloads import (
     Citation,
     Indexed,
@@ -55,6 +54,16 @@ class Meter:
 
 
 @dataclass(frozen=True, slots=True)
+class Context:
+    """What the documents of one batch are processed with: the run, its ports, and what the plan aimed at."""
+
+    job: Job
+    deps: Dependencies
+    target: Target
+    meter: Meter = field(default_factory=Meter)
+
+
+@dataclass(frozen=True, slots=True)
 class Version:
     """The version of a document that is to be indexed."""
 
@@ -75,6 +84,10 @@ class Version:
     link: str = ""
 
     @property
+    def document_id(self) -> UUID:
+        return self.planned.decision.document_id
+
+    @property
     def uri(self) -> str:
         return self.planned.decision.uri
 
@@ -82,6 +95,123 @@ class Version:
     def snapshot(self) -> bool:
         """Is this the version that the ledger has as live, whatever was fetched since?"""
         return self.planned.decision.snapshot or self.failed is not None
+
+    def is_elsewhere(self, target: Target) -> bool:
+        """Is what is live of the document in another generation than the one that is written?"""
+        return self.record is not None and self.record.generation not in (None, target.generation)
+
+
+def version_of(
+    ctx: Context, planned: Planned, record: DocumentRecord | None, in_flight: bool
+) -> Version | None:
+    """The version to index; None when a later run has seen a newer one, or removed the document."""
+    decision, observed = planned.decision, planned.observed
+    if decision.snapshot:
+        if record is None or record.raw_hash != decision.raw_hash:
+            return None
+        return as_indexed(planned, record, in_flight=in_flight)
+    if observed is None or decision.raw_hash is None:
+        return None
+    if observed.raw_hash is None:
+        return _not_modified(planned, record, in_flight=in_flight)
+    fetched_at = observed.fetched_at
+    if fetched_at is None:
+        raise AssertionError(f"{observed.uri} was fetched at no time")
+    if _is_older(ctx, decision, record, fetched_at):
+        return None
+    return Version(
+        planned,
+        decision.raw_hash,
+        observed.media_type or "application/octet-stream",
+        observed.charset,
+        observed.validators,
+        _first_fetched(record or _origin(ctx, decision), decision.raw_hash, fetched_at),
+        record,
+        in_flight,
+        text_hash=observed.text_hash,
+        text_length=observed.text_length,
+        modified_at=observed.modified_at,
+        link=observed.link,
+    )
+
+
+def as_indexed(planned: Planned, record: DocumentRecord, *, in_flight: bool) -> Version:
+    """The version that the ledger has as live."""
+    return Version(
+        planned,
+        record.raw_hash or "",
+        record.media_type,
+        record.charset,
+        record.validators,
+        record.fetched_at,
+        record,
+        in_flight,
+        text_hash=record.text_hash,
+        text_length=record.text_length,
+        modified_at=record.modified_at,
+        link=record.link,
+    )
+
+
+def _origin(ctx: Context, decision: Decision) -> DocumentRecord | None:
+    """The record of the document that this one is under another address."""
+    if decision.reason is not Reason.MOVED or decision.origin is None:
+        return None
+    return ctx.deps.ledger.document(decision.origin)
+
+
+def _not_modified(
+    planned: Planned, record: DocumentRecord | None, *, in_flight: bool
+) -> Version | None:
+    """What the ledger knows of the bytes last fetched holds for them still."""
+    if record is None or record.fetched_raw_hash != planned.decision.raw_hash:
+        return None
+    version = replace(
+        as_indexed(planned, record, in_flight=in_flight), raw_hash=record.fetched_raw_hash
+    )
+    failure = record.failure
+    if failure is None or failure.raw_hash != record.fetched_raw_hash:
+        return version
+    return replace(
+        version,
+        media_type=failure.media_type or record.media_type,
+        charset=failure.charset,
+        fetched_at=failure.first_at,
+    )
+
+
+def _is_older(
+    ctx: Context, decision: Decision, record: DocumentRecord | None, fetched_at: datetime
+) -> bool:
+    """Was the document indexed from later bytes, or removed, after these were fetched?"""
+    if record is None:
+        stone = ctx.deps.ledger.tombstones_by_id([decision.document_id]).get(decision.document_id)
+        # What was taken down stays out, however late this run fetched it.
+        return stone is not None and (
+            stone.taken_down or is_later(stone.removed_at, fetched_at, ctx.deps.clock)
+        )
+    other = record.raw_hash not in (None, decision.raw_hash)
+    return other and is_later(record.fetched_at, fetched_at, ctx.deps.clock)
+
+
+def _first_fetched(record: DocumentRecord | None, raw_hash: str, fetched_at: datetime) -> datetime:
+    """When these bytes were first fetched: equal bytes fetched again are not a new version."""
+    if record is not None and record.raw_hash == raw_hash:
+        return record.fetched_at
+    return fetched_at
+
+
+def is_done(ctx: Context, version: Version) -> bool:
+    """Has an earlier attempt of this run indexed the version already?"""
+    record = version.record
+    return (
+        record is not None
+        and record.last_run_id == ctx.job.run_id
+        and record.raw_hash == version.raw_hash
+        and record.fingerprints == ctx.target.fingerprints
+        and record.generation == ctx.target.generation
+        and not version.in_flight
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +224,7 @@ class Prepared:
     removed_points, removed_sections: ids the new version no longer has.
     changed_sections: positions of the sections to write.
     profile: name of the chunking profile that it was cut by.
-    carried: how many of the new chunks have a vector that was made before, under another address or here.
+    reused: how many of the new chunks have a vector that was made before, under another address or here.
     reusable: new chunks whose points are there, with a good dense vector.
     """
 
@@ -114,7 +244,7 @@ class Prepared:
     changed_sections: tuple[int, ...]
     seconds: float = 0.0
     profile: str = ""
-    carried: int = 0
+    reused: int = 0
     reusable: frozenset[UUID] = frozenset()
 
     def new_chunks(self) -> list[Chunk]:
@@ -129,66 +259,49 @@ class SameContent:
     seconds: float = 0.0
 
 
-def prepare(
-    job: Job, deps: Dependencies, target: Target, version: Version, meter: Meter
-) -> Prepared | SameContent:
+def prepare(ctx: Context, version: Version) -> Prepared | SameContent:
     """Partition and chunk one version as far as its gates demand.
 
     Raises ``DocumentError`` when the document is at fault.
     """
     started = perf_counter()
-    partitioned = _elements(job, deps, version, meter)
-    content_hash = partitioned.content_hash
-    record = version.record
+    partitioned = _elements(ctx, version)
     repair = version.in_flight or version.planned.decision.reason is Reason.REPAIR
-    trusted = not job.force and not repair
-    if trusted and record is not None and _same_content(record, content_hash, target):
+    if not ctx.job.force and not repair and _same_content(ctx, version, partitioned):
         return SameContent(version, perf_counter() - started)
-    with meter.stage("chunk"):
-        profile, document = _chunked(job, deps, version, partitioned)
-    prepared = _difference(job, deps, target, version, partitioned, document)
-    return replace(
-        prepared,
-        content_hash=content_hash,
-        profile=profile.name,
-        seconds=perf_counter() - started,
-    )
-
-
-def _chunked(
-    job: Job, deps: Dependencies, version: Version, partitioned: PartitionedDocument
-) -> tuple[Profile, ChunkedDocument]:
-    try:
-        profile = choose_profile(job.profile, version.uri, partitioned)
-        document = chunk_document(
-            version.planned.decision.document_id,
-            partitioned,
-            profile,
-            deps.tokenizer,
-            deps.code_parser,
-            deps.sentence_embedder,
-        )
-    except TidemarkError:
-        raise
-    except Exception as error:
-        # Whatever one document brings out in the chunker, the others go on, and its last version stays.
-        raise DocumentError(
-            "chunk",
-            f"{version.uri} could not be cut into chunks ({type(error).__name__}: {error}).",
-            "It is a defect worth reporting; another profile may do until it is mended.",
-        ) from error
-    return profile, document
-
-
-def _elements(job: Job, deps: Dependencies, version: Version, meter: Meter) -> PartitionedDocument:
-    key = elements_key(version, deps.partitioner.fingerprint)
-    if not job.force:
+    with ctx.meter.stage("chunk"):
         try:
-            return decode_elements(deps.artifacts.read(key))
+            profile = choose_profile(ctx.job.profile, version.uri, partitioned)
+            document = chunk_document(
+                version.document_id,
+                partitioned,
+                profile,
+                ctx.deps.tokenizer,
+                ctx.deps.code_parser,
+                ctx.deps.sentence_embedder,
+            )
+        except TidemarkError:
+            raise
+        except Exception as error:
+            # Whatever one document brings out in the chunker, the others go on, and its last version stays.
+            raise DocumentError(
+                "chunk",
+                f"{version.uri} could not be cut into chunks ({type(error).__name__}: {error}).",
+                "It is a defect worth reporting; another profile may do until it is mended.",
+            ) from error
+    prepared = _difference(ctx, version, partitioned, document)
+    return replace(prepared, profile=profile.name, seconds=perf_counter() - started)
+
+
+def _elements(ctx: Context, version: Version) -> PartitionedDocument:
+    key = elements_key(version, ctx.deps.partitioner.fingerprint)
+    if not ctx.job.force:
+        try:
+            return decode_elements(ctx.deps.artifacts.read(key))
         except KeyError:
             pass  # Not partitioned under this fingerprint yet.
     try:
-        content = deps.artifacts.read(raw_key(version.raw_hash))
+        content = ctx.deps.artifacts.read(raw_key(version.raw_hash))
     except KeyError:
         raise DocumentError(
             "fetch",
@@ -196,9 +309,9 @@ def _elements(job: Job, deps: Dependencies, version: Version, meter: Meter) -> P
             "It is fetched again by the next run.",
         ) from None
     raw = RawDocument(version.uri, content, version.media_type, version.charset, version.fetched_at)
-    with meter.stage("partition"):
-        partitioned = deps.partitioner.partition(raw)
-    deps.artifacts.write(key, encode_elements(partitioned))
+    with ctx.meter.stage("partition"):
+        partitioned = ctx.deps.partitioner.partition(raw)
+    ctx.deps.artifacts.write(key, encode_elements(partitioned))
     return partitioned
 
 
@@ -231,42 +344,41 @@ def elements_key(snapshot: Snapshot, partition_fingerprint: str) -> str:
     return f"elements/{snapshot.raw_hash}.{made_by}"
 
 
-def _same_content(record: DocumentRecord, content_hash: str, target: Target) -> bool:
+def _same_content(ctx: Context, version: Version, partitioned: PartitionedDocument) -> bool:
+    record = version.record
     return (
-        record.content_hash == content_hash
+        record is not None
+        and record.content_hash == partitioned.content_hash
         and record.fingerprints is not None
-        and record.fingerprints.chunk == target.fingerprints.chunk
-        and record.fingerprints.embed == target.fingerprints.embed
-        and record.generation == target.generation
+        and record.fingerprints.chunk == ctx.target.fingerprints.chunk
+        and record.fingerprints.embed == ctx.target.fingerprints.embed
+        and record.generation == ctx.target.generation
         and record.failure is None
     )
 
 
 def _difference(
-    job: Job,
-    deps: Dependencies,
-    target: Target,
+    ctx: Context,
     version: Version,
     partitioned: PartitionedDocument,
     document: ChunkedDocument,
 ) -> Prepared:
-    decision = version.planned.decision
-    title = partitioned.title or title_from_uri(decision.uri)
+    title = partitioned.title or title_from_uri(version.uri)
     cited = Citation(
-        decision.document_id,
-        job.source,
-        decision.uri,
+        version.document_id,
+        ctx.job.source,
+        version.uri,
         title,
         partitioned.language,
-        job.labels,
+        ctx.job.labels,
         version.fetched_at,
-        target.generation,
+        ctx.target.generation,
         version.modified_at,
         version.link,
     )
     payloads = tuple(chunk_payload(chunk, cited) for chunk in document.chunks)
     sections = tuple(section_payload(section, cited) for section in document.sections)
-    old = _indexed(deps, target, version)
+    old = _indexed(ctx, version)
     new_chunks = {
         key: replace(record, vector_hash=old.vectors.get(key))
         for key, record in chunk_records(document, payloads).items()
@@ -274,11 +386,11 @@ def _difference(
     new_sections = section_records(document, sections)
     # A point's id holds its text and its generation holds one model, so a point that is there has the
     # right vector; only a forced run embeds it again, and one that found another vector in its place.
-    bad = [] if job.force else without_right_words(deps.lexical, document.chunks, old)
+    bad = [] if ctx.job.force else without_right_words(ctx.deps.lexical, document.chunks, old)
     new = tuple(
         i
         for i, chunk in enumerate(document.chunks)
-        if job.force
+        if ctx.job.force
         or chunk.chunk_id not in old.points
         or chunk.chunk_id in old.unusable
         or chunk.chunk_id in bad
@@ -293,7 +405,7 @@ def _difference(
     return Prepared(
         version=version,
         title=title,
-        content_hash="",
+        content_hash=partitioned.content_hash,
         document=document,
         payloads=payloads,
         section_payloads=sections,
@@ -308,27 +420,27 @@ def _difference(
         changed_sections=tuple(
             i
             for i, section in enumerate(document.sections)
-            if job.force
+            if ctx.job.force
             or old.sections.get(section.section_id) != new_sections[section.section_id].payload_hash
         ),
     )
 
 
-def _indexed(deps: Dependencies, target: Target, version: Version) -> Indexed:
+def _indexed(ctx: Context, version: Version) -> Indexed:
     """What the target generation holds of the document; other generations are left as they are."""
-    document, record = version.planned.decision.document_id, version.record
-    ours = record is not None and record.generation == target.generation
-    # Its row tells of another generation: this one may have it of old, when a model was tried and given up.
-    elsewhere = not ours and record is not None and record.generation is not None
-    chunks = deps.ledger.chunks(document) if ours else []
+    document, record, generation = version.document_id, version.record, ctx.target.generation
+    ours = record is not None and record.generation == generation
+    chunks = ctx.deps.ledger.chunks(document) if ours else []
     written = {c.point_id: c.vector_hash for c in chunks}
-    if version.in_flight or elsewhere or version.planned.decision.reason is Reason.REPAIR:
-        return read_indexed(deps.index, target.generation, document, written)
+    # Where its row tells of another generation, this one may have it of old: a model was tried and given up.
+    repair = version.in_flight or version.planned.decision.reason is Reason.REPAIR
+    if repair or version.is_elsewhere(ctx.target):
+        return read_indexed(ctx.deps.index, generation, document, written)
     if not ours:
         return Indexed({}, {})
     return Indexed(
         {c.point_id: c.payload_hash for c in chunks},
-        {s.section_id: s.payload_hash for s in deps.ledger.sections(document)},
+        {s.section_id: s.payload_hash for s in ctx.deps.ledger.sections(document)},
         written,
     )
 

@@ -1,4 +1,9 @@
-"""The vectors of a window of documents: carried over where they exist, else embedded together."""
+"""The vectors of a window of documents: reused where they exist, else embedded together.
+
+A vector belongs to a text and a model, not to an address. Before points are deleted their vectors go to an
+archive; they are used again wherever equal texts of the same origin are to be embedded: for a document
+that moved, or that was removed and comes back.
+"""
 
 from array import array
 from base64 import b64decode, b64encode
@@ -6,26 +11,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from tidemark.domain.chunks import Chunk
-from tidemark.domain.decide import Target
+from tidemark.domain.chunks import Chunk, SparseVector
 from tidemark.domain.errors import ConfigurationError, DocumentError, PermanentError
 from tidemark.domain.hashing import agree, vector_hash
 from tidemark.domain.records import ChunkRecord
 from tidemark.ports import ArtifactStore
 from tidemark.stages.job import Dependencies
-from tidemark.stages.process.prepare import Meter, Prepared
-from tidemark.stages.process.write import Vectors
-
-# Vectors that outlive their points: of a document that moved, or that was removed and comes back.
-#
-# A vector belongs to a text and a model, not to an address. Before points are deleted their vectors are put
-# aside; they are used again wherever equal texts of the same origin are to be embedded.
+from tidemark.stages.process.prepare import Context, Prepared
 
 PAGE = 500
+PROBE = "A text that every model reads."
 Dense = tuple[float, ...]
+Vectors = dict[UUID, tuple[Dense, SparseVector]]
+"""Dense and lexical vectors by point."""
 
 
-def put_aside(deps: Dependencies, document: UUID, generation: int, embed_fingerprint: str) -> None:
+def archive_vectors(
+    deps: Dependencies, document: UUID, generation: int, embed_fingerprint: str
+) -> None:
     """Keep the vectors of a document's points under its id, before they are deleted."""
     chunks = deps.ledger.chunks(document)
     if not chunks:
@@ -39,22 +42,20 @@ def put_aside(deps: Dependencies, document: UUID, generation: int, embed_fingerp
                     kept.line(f"{page[point].embed_hash} {_encoded(vector)}")
 
 
-def vectors_of(
-    deps: Dependencies, target: Target, origin: UUID, embed_hashes: Iterable[str]
-) -> dict[str, Dense]:
-    """The vectors of a document's texts by ``ChunkRecord.embed_hash``: from its points, else put aside."""
+def vectors_of(ctx: Context, origin: UUID, embed_hashes: Iterable[str]) -> dict[str, Dense]:
+    """The vectors of a document's texts by ``ChunkRecord.embed_hash``: from its points, else archived."""
     wanted = set(embed_hashes)
-    points = {c.point_id: c for c in deps.ledger.chunks(origin) if c.embed_hash in wanted}
+    points = {c.point_id: c for c in ctx.deps.ledger.chunks(origin) if c.embed_hash in wanted}
     found: dict[str, Dense] = {}
     # A generation holds the vectors of one model: those of another are in another.
     for start in range(0, len(points), PAGE):
         page = list(points)[start : start + PAGE]
-        for point, vector in deps.index.get_vectors(target.generation, page).items():
+        for point, vector in ctx.deps.index.get_vectors(ctx.target.generation, page).items():
             if _is_right(vector, points[point]):
                 found[points[point].embed_hash] = vector
     if len(found) < len(wanted):
-        key = vectors_key(origin, target.fingerprints.embed)
-        found = _read(deps.artifacts, key, wanted) | found
+        key = vectors_key(origin, ctx.target.fingerprints.embed)
+        found = _read(ctx.deps.artifacts, key, wanted) | found
     return found
 
 
@@ -89,25 +90,20 @@ def _decoded(text: str) -> Dense:
     return tuple(vector)
 
 
-PROBE = "A text that every model reads."
-
-
 @dataclass(frozen=True, slots=True)
 class Embedded:
     """vectors: of all new chunks of the documents that could be embedded, by chunk.
 
-    carried: chunks whose vectors were there before, under another address or under their own.
+    reused: chunks whose vectors were there before, under another address or under their own.
     failed: documents with a text that the model refuses, by document.
     """
 
     vectors: Vectors = field(default_factory=dict)
-    carried: frozenset[UUID] = frozenset()
+    reused: frozenset[UUID] = frozenset()
     failed: dict[UUID, DocumentError] = field(default_factory=dict)
 
 
-def vectors_for(
-    deps: Dependencies, target: Target, window: Sequence[Prepared], meter: Meter
-) -> Embedded:
+def vectors_for(ctx: Context, window: Sequence[Prepared]) -> Embedded:
     """The vectors of all new chunks of some documents.
 
     One document's fault leaves the others alone. Raises what the embedder raises when it cannot embed
@@ -116,74 +112,72 @@ def vectors_for(
     chunks = {chunk.chunk_id: chunk for prepared in window for chunk in prepared.new_chunks()}
     if not chunks:
         return Embedded()
-    dense: dict[UUID, tuple[float, ...]] = {}
+    dense: dict[UUID, Dense] = {}
     for prepared in window:
-        dense |= _carried(deps, target, prepared)
-    carried = frozenset(dense)
-    missing = [chunk for key, chunk in chunks.items() if key not in carried]
+        dense |= _reusable(ctx, prepared)
+    reused = frozenset(dense)
+    missing = [chunk for key, chunk in chunks.items() if key not in reused]
     failed: dict[UUID, DocumentError] = {}
     if missing:
-        with meter.stage("embed", len(missing)):
+        with ctx.meter.stage("embed", len(missing)):
             try:
-                dense |= _embed(deps, missing)
+                dense |= _embed(ctx, missing)
             except ConfigurationError:
                 raise
             except PermanentError as error:
-                made, failed = _one_by_one(deps, window, carried, error)
+                made, failed = _one_by_one(ctx, window, reused, error)
                 dense |= made
     whole = {key: chunk for key, chunk in chunks.items() if key in dense}
-    lexical = deps.lexical.encode([chunk.embed_text for chunk in whole.values()])
+    lexical = ctx.deps.lexical.encode([chunk.embed_text for chunk in whole.values()])
     vectors = {key: (dense[key], sparse) for key, sparse in zip(whole, lexical, strict=True)}
-    return Embedded(vectors, carried, failed)
+    return Embedded(vectors, reused, failed)
 
 
-def _embed(deps: Dependencies, chunks: Sequence[Chunk]) -> dict[UUID, tuple[float, ...]]:
-    made = deps.embedder.embed([chunk.embed_text for chunk in chunks])
+def _embed(ctx: Context, chunks: Sequence[Chunk]) -> dict[UUID, Dense]:
+    made = ctx.deps.embedder.embed([chunk.embed_text for chunk in chunks])
     return {chunk.chunk_id: vector for chunk, vector in zip(chunks, made, strict=True)}
 
 
 def _one_by_one(
-    deps: Dependencies, window: Sequence[Prepared], carried: frozenset[UUID], error: PermanentError
-) -> tuple[dict[UUID, tuple[float, ...]], dict[UUID, DocumentError]]:
+    ctx: Context, window: Sequence[Prepared], reused: frozenset[UUID], error: PermanentError
+) -> tuple[dict[UUID, Dense], dict[UUID, DocumentError]]:
     """Find the documents whose texts the model refuses, after it has refused all together."""
-    dense: dict[UUID, tuple[float, ...]] = {}
+    dense: dict[UUID, Dense] = {}
     failed: dict[UUID, DocumentError] = {}
     for prepared in window:
-        missing = [c for c in prepared.new_chunks() if c.chunk_id not in carried]
+        missing = [c for c in prepared.new_chunks() if c.chunk_id not in reused]
         try:
             if missing:
-                dense |= _embed(deps, missing)
+                dense |= _embed(ctx, missing)
         except ConfigurationError:
             raise
         except PermanentError as own:
-            decision = prepared.version.planned.decision
-            failed[decision.document_id] = DocumentError(
+            version = prepared.version
+            failed[version.document_id] = DocumentError(
                 "embed",
-                f"A text of {decision.uri} could not be embedded: {own.message}",
+                f"A text of {version.uri} could not be embedded: {own.message}",
                 own.hint or "Give it a profile with smaller chunks, or exclude it.",
             )
     if not dense:
         # All that is to be embedded is refused: is it these few texts, or the model?
         try:
-            deps.embedder.embed([PROBE])
+            ctx.deps.embedder.embed([PROBE])
         except PermanentError:
             raise error from None
     return dense, failed
 
 
-def _carried(
-    deps: Dependencies, target: Target, prepared: Prepared
-) -> dict[UUID, tuple[float, ...]]:
+def _reusable(ctx: Context, prepared: Prepared) -> dict[UUID, Dense]:
     """Vectors that are there: of points of which another part is written again, and of a document that moved
     or came back, for those of its texts that stayed the same.
     """
     reusable = list(prepared.reusable)
-    there = deps.index.get_vectors(target.generation, reusable) if reusable else {}
+    there = ctx.deps.index.get_vectors(ctx.target.generation, reusable) if reusable else {}
     origin = prepared.version.planned.decision.origin
     if origin is None or not prepared.new:
         return there
     hashes = {
         c.chunk_id: prepared.chunk_records[c.chunk_id].embed_hash for c in prepared.new_chunks()
     }
-    known = vectors_of(deps, target, origin, hashes.values())
+    known = vectors_of(ctx, origin, hashes.values())
     return {chunk: known[h] for chunk, h in hashes.items() if h in known} | there

@@ -8,25 +8,21 @@ is a healthy document missing, and nothing is left that the next attempt does no
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from uuid import UUID, uuid5
+from uuid import uuid5
 
-from tidemark.domain.chunks import PointWrite, SparseVector
-from tidemark.domain.decide import Action, Reason, Target
+from tidemark.domain.chunks import PointWrite
+from tidemark.domain.decide import Action, Reason
 from tidemark.domain.errors import RefusedError
 from tidemark.domain.hashing import Canonical, vectors_hash
 from tidemark.domain.records import ChunkRecord, DocumentRecord, DocumentStatus, RunDocument
-from tidemark.stages.job import Dependencies, Job
 from tidemark.stages.process.payloads import checksum_of
-from tidemark.stages.process.prepare import Prepared, SameContent
+from tidemark.stages.process.prepare import Context, Prepared, SameContent
+from tidemark.stages.process.vectors import Vectors
 
-Vectors = dict[UUID, tuple[tuple[float, ...], SparseVector]]
 
-
-def index_document(
-    job: Job, deps: Dependencies, target: Target, prepared: Prepared, vectors: Vectors
-) -> RunDocument:
+def write_document(ctx: Context, prepared: Prepared, vectors: Vectors) -> RunDocument:
     """Write a prepared document, whose new chunks' vectors are given, and return what was done."""
-    generation, index = target.generation, deps.index
+    generation, index = ctx.target.generation, ctx.deps.index
     index.upsert_sections(
         generation,
         [
@@ -46,11 +42,11 @@ def index_document(
     )
     index.delete_points(generation, prepared.removed_points)
     index.delete_sections(generation, prepared.removed_sections)
-    event = _event(job, prepared)
+    event = _event(ctx, prepared)
     sections, chunks = list(prepared.section_records.values()), _chunks(prepared, vectors)
-    deps.ledger.commit_document(
+    ctx.deps.ledger.commit_document(
         replace(
-            _record(job, deps, target, prepared, event.reason),
+            _record(ctx, prepared, event.reason),
             checksum=checksum_of(chunks, sections),
         ),
         sections,
@@ -60,32 +56,30 @@ def index_document(
     return event
 
 
-def takes_any(
-    deps: Dependencies, target: Target, refused: Sequence[Prepared], vectors: Vectors
-) -> bool:
+def takes_any(ctx: Context, refused: Sequence[Prepared], vectors: Vectors) -> bool:
     """Does the index take a point at all, when it has refused all of some documents?
 
     Tried with the vectors of one of them and next to no payload, under an id that no chunk has, and deleted
     at once: killed in between, it goes with that document's other remains.
     """
     for prepared in refused:
-        decision = prepared.version.planned.decision
+        version = prepared.version
         for i in prepared.new[:1]:
-            key = uuid5(decision.document_id, "probe")
+            key = uuid5(version.document_id, "probe")
             dense, lexical = vectors[prepared.document.chunks[i].chunk_id]
             payload: dict[str, Canonical] = {
-                "document_id": str(decision.document_id),
+                "document_id": str(version.document_id),
                 "source": prepared.payloads[i].source,
-                "source_uri": decision.uri,
+                "source_uri": version.uri,
                 "text": "",
             }
             try:
-                deps.index.upsert_points(
-                    target.generation, [PointWrite(key, payload, dense, lexical)]
+                ctx.deps.index.upsert_points(
+                    ctx.target.generation, [PointWrite(key, payload, dense, lexical)]
                 )
             except RefusedError:
                 continue
-            deps.index.delete_points(target.generation, [key])
+            ctx.deps.index.delete_points(ctx.target.generation, [key])
             return True
     return False
 
@@ -99,14 +93,14 @@ def _chunks(prepared: Prepared, vectors: Vectors) -> list[ChunkRecord]:
     ]
 
 
-def pass_gate(job: Job, deps: Dependencies, target: Target, same: SameContent) -> RunDocument:
+def pass_gate(ctx: Context, same: SameContent) -> RunDocument:
     """Note that a document's content is what is indexed already; points and sections stay."""
     version, record = same.version, same.version.record
     if record is None:
         raise AssertionError("only an indexed document can have the same content")
     reason = version.planned.decision.reason
     event = RunDocument(
-        job.run_id,
+        ctx.job.run_id,
         record.document_id,
         record.uri,
         Action.KEEP.value,
@@ -115,20 +109,20 @@ def pass_gate(job: Job, deps: Dependencies, target: Target, same: SameContent) -
         same.seconds,
         chunks_kept=record.chunks,
     )
-    deps.ledger.update_document(
+    ctx.deps.ledger.update_document(
         replace(
             record,
             validators=version.validators,
-            fetch_fingerprint=target.fingerprints.fetch,
+            fetch_fingerprint=ctx.target.fingerprints.fetch,
             fetched_raw_hash=version.raw_hash,
             raw_hash=version.raw_hash,
             media_type=version.media_type,
             charset=version.charset,
-            fingerprints=target.fingerprints,
-            last_seen=deps.clock(),
+            fingerprints=ctx.target.fingerprints,
+            last_seen=ctx.deps.clock(),
             missing_since=None,
             missing_runs=0,
-            last_run_id=job.run_id,
+            last_run_id=ctx.job.run_id,
             text_hash=version.text_hash,
             text_length=version.text_length,
             suspect=None,
@@ -138,11 +132,9 @@ def pass_gate(job: Job, deps: Dependencies, target: Target, same: SameContent) -
     return event
 
 
-def _record(
-    job: Job, deps: Dependencies, target: Target, prepared: Prepared, reason: str
-) -> DocumentRecord:
+def _record(ctx: Context, prepared: Prepared, reason: str) -> DocumentRecord:
     version, before = prepared.version, prepared.version.record
-    now = deps.clock()
+    now = ctx.deps.clock()
     if version.snapshot and before is not None:
         # Nothing new was seen of the document: only what is live was written again.
         return replace(
@@ -150,36 +142,36 @@ def _record(
             failure=replace(before.failure, stranded=False) if before.failure else None,
             title=prepared.title,
             content_hash=prepared.content_hash,
-            fingerprints=target.fingerprints,
-            generation=target.generation,
+            fingerprints=ctx.target.fingerprints,
+            generation=ctx.target.generation,
             sections=len(prepared.document.sections),
             chunks=len(prepared.document.chunks),
             indexed_at=now,
-            last_run_id=job.run_id,
+            last_run_id=ctx.job.run_id,
         )
     return DocumentRecord(
-        document_id=version.planned.decision.document_id,
-        source=job.source,
-        uri=version.planned.decision.uri,
+        document_id=version.document_id,
+        source=ctx.job.source,
+        uri=version.uri,
         title=prepared.title,
         media_type=version.media_type,
         charset=version.charset,
         status=DocumentStatus.INDEXED,
         validators=version.validators,
-        fetch_fingerprint=target.fingerprints.fetch,
+        fetch_fingerprint=ctx.target.fingerprints.fetch,
         fetched_raw_hash=version.raw_hash,
         raw_hash=version.raw_hash,
         content_hash=prepared.content_hash,
-        fingerprints=target.fingerprints,
-        generation=target.generation,
+        fingerprints=ctx.target.fingerprints,
+        generation=ctx.target.generation,
         sections=len(prepared.document.sections),
         chunks=len(prepared.document.chunks),
         reason=reason,
-        first_seen=_first_seen(deps, prepared, now),
+        first_seen=_first_seen(ctx, prepared, now),
         last_seen=now,
         fetched_at=version.fetched_at,
         indexed_at=now,
-        last_run_id=job.run_id,
+        last_run_id=ctx.job.run_id,
         text_hash=version.text_hash,
         text_length=version.text_length,
         modified_at=version.modified_at,
@@ -187,14 +179,14 @@ def _record(
     )
 
 
-def _first_seen(deps: Dependencies, prepared: Prepared, now: datetime) -> datetime:
+def _first_seen(ctx: Context, prepared: Prepared, now: datetime) -> datetime:
     """Since when the document is known, at whatever address."""
     version = prepared.version
     if version.record is not None:
         return version.record.first_seen
     decision = version.planned.decision
     if decision.reason is Reason.MOVED and decision.origin is not None:
-        origin = deps.ledger.document(decision.origin)
+        origin = ctx.deps.ledger.document(decision.origin)
         return origin.first_seen if origin else now
     return now
 
@@ -205,27 +197,27 @@ def _point(prepared: Prepared, i: int, vectors: Vectors) -> PointWrite:
     return PointWrite(chunk.chunk_id, prepared.payloads[i].as_dict(), dense, lexical)
 
 
-def _event(job: Job, prepared: Prepared) -> RunDocument:
+def _event(ctx: Context, prepared: Prepared) -> RunDocument:
     decision, failed = prepared.version.planned.decision, prepared.version.failed
     if failed is not None:
         return replace(
             failed,
-            chunks_added=len(prepared.new) - prepared.carried,
-            chunks_kept=prepared.kept + prepared.carried,
+            chunks_added=len(prepared.new) - prepared.reused,
+            chunks_kept=prepared.kept + prepared.reused,
             chunks_removed=len(prepared.removed_points),
         )
     action, reason = decision.action, decision.reason
     if action is Action.UPDATE and not prepared.new and not prepared.removed_points:
         action = Action.METADATA if prepared.moved or prepared.changed_sections else Action.KEEP
     return RunDocument(
-        job.run_id,
+        ctx.job.run_id,
         decision.document_id,
         decision.uri,
         action.value,
         reason.value,
         "; ".join(filter(None, (decision.detail, f"cut as {prepared.profile}"))),
         prepared.seconds,
-        len(prepared.new) - prepared.carried,
-        prepared.kept + prepared.carried,
+        len(prepared.new) - prepared.reused,
+        prepared.kept + prepared.reused,
         len(prepared.removed_points),
     )

@@ -14,7 +14,7 @@ from tidemark.domain.records import (
 from tidemark.stages.codec import Planned
 from tidemark.stages.job import Dependencies, Job, is_later
 from tidemark.stages.process.payloads import read_indexed
-from tidemark.stages.process.vectors import put_aside
+from tidemark.stages.process.vectors import archive_vectors
 from tidemark.stages.takedown.late import moved_meanwhile, record_tombstone
 from tidemark.stages.takedown.requests import has_moved_from
 
@@ -97,7 +97,7 @@ def _keep_vectors(deps: Dependencies, record: DocumentRecord) -> None:
         return
     if record.generation is not None:
         with deps.index.session():
-            put_aside(deps, record.document_id, record.generation, record.fingerprints.embed)
+            archive_vectors(deps, record.document_id, record.generation, record.fingerprints.embed)
 
 
 def _end(job: Job, deps: Dependencies, planned: Planned) -> DocumentRecord | None:

@@ -12,9 +12,8 @@ from tidemark.cli.documents import explanations
 from tidemark.domain.errors import DocumentError
 from tidemark.domain.identity import document_id
 from tidemark.domain.profile import Profile
-from tidemark.stages.explain import Explanation, explain
+from tidemark.stages.explain import Explanation, explain, recall
 from tidemark.stages.job import raw_key
-from tidemark.stages.process.versions import recall
 
 A = "https://example.org/a"
 

@@ -2,20 +2,29 @@
 
 import os
 import sys
-from functools import partial
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
 
-from tidemark.cli import render
-from tidemark.cli.adhoc import adhoc_files, adhoc_website
-from tidemark.cli.common import Folder, Json, Source, Sources, Url, open_container, text, told
-from tidemark.cli.output import Bar, Output
+from tidemark.cli.chunk import chunk
+from tidemark.cli.explain import explain
+from tidemark.cli.index import index, plan
+from tidemark.cli.output import (
+    Json,
+    Output,
+    add_row,
+    errors_to,
+    open_container,
+    safe,
+    table_of,
+)
+from tidemark.cli.quarantine import quarantine, retry
+from tidemark.cli.search import search
+from tidemark.cli.status import status
 from tidemark.cli.upkeep import upkeep
-from tidemark.config.sources_file import SourceDeclaration
-from tidemark.domain.errors import SourceBusyError
-from tidemark.wiring import Container
 
 app = typer.Typer(
     name="tidemark",
@@ -26,6 +35,8 @@ app = typer.Typer(
 )
 
 
+for command in (index, plan, search, status, chunk, explain, quarantine, retry):
+    app.command()(command)
 app.add_typer(upkeep)
 
 
@@ -59,221 +70,11 @@ def main() -> None:
         sys.exit(1)
 
 
-def _declared(
-    container: Container,
-    names: list[str] | None,
-    *,
-    every: bool,
-    url: str | None,
-    path: Path | None,
-) -> list[SourceDeclaration]:
-    chosen: list[SourceDeclaration] = []
-    if url is not None:
-        chosen.append(adhoc_website(url))
-    if path is not None:
-        chosen.append(adhoc_files(path))
-    chosen += [container.declarations.source(name) for name in names or []]
-    if every:
-        if container.declarations.broken:
-            raise next(iter(container.declarations.broken.values()))
-        chosen += [s for s in container.declarations.sources.values() if s.enabled]
-    if not chosen:
-        raise typer.BadParameter("name a source, or use --all, --url or --path")
-    return chosen
-
-
-@app.command()
-def index(
-    sources: Sources = None,
-    every: Annotated[bool, typer.Option("--all", help="Every declared source.")] = False,
-    url: Url = None,
-    path: Folder = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Do every stage again, for unchanged documents too.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Crawl and plan; change nothing.")
-    ] = False,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Look at so many documents; deletes nothing.")
-    ] = None,
-    approve: Annotated[
-        bool, typer.Option("--approve", help="Apply it however much changes at once.")
-    ] = False,
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--accept",
-            help="A URI whose doubtful new version is to be believed, or all; repeatable.",
-            callback=text,
-        ),
-    ] = None,
-    note: Annotated[str, typer.Option(help="Kept with the run.", callback=text)] = "",
-    as_json: Json = False,
-) -> None:
-    """Run sources in this process: the same stages as their DAGs, without a scheduler."""
-    from tidemark.pipeline import new_run_id, plan_source, run_source
-    from tidemark.stages.explain import not_found
-
-    output = Output(as_json)
-    with told(output):
-        container = open_container()
-        failed = False
-        for declared in _declared(container, sources, every=every, url=url, path=path):
-            try:
-                with Bar(output.console, declared.name, quiet=as_json) as bar:
-                    deps = container.deps(declared, bar)
-                    run_id = new_run_id(declared.name, deps)
-                    job = container.job(
-                        declared,
-                        run_id,
-                        force=force,
-                        limit=limit,
-                        approved=approve,
-                        accept=["*" if uri == "all" else uri for uri in accept or []],
-                    )
-                    summary = (
-                        plan_source(job, deps)[0] if dry_run else run_source(job, deps, "cli", note)
-                    )
-            except SourceBusyError as error:  # the others need not wait for it
-                output.error(error)
-                failed = True
-                continue
-            failed |= summary.status != "success"
-            output.result(summary.as_dict(), partial(render.summary, summary))
-            for uri in not_found(deps.ledger, declared.name, job.accept):
-                output.warn(uri)
-        if failed:
-            raise typer.Exit(1)
-
-
-@app.command()
-def plan(
-    source: Annotated[str | None, typer.Argument(help="A declared source.", callback=text)] = None,
-    url: Url = None,
-    path: Folder = None,
-    force: Annotated[bool, typer.Option("--force", help="As `index --force` would.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Show what a run would do, and why, without doing it."""
-    from tidemark.pipeline import new_run_id, plan_source
-    from tidemark.stages.plan.plan import read_all_decisions
-
-    output = Output(as_json)
-    with told(output):
-        container = open_container()
-        names = [source] if source else None
-        (declared, *more) = _declared(container, names, every=False, url=url, path=path)
-        if more:
-            raise typer.BadParameter("one source at a time")
-        with Bar(output.console, declared.name, quiet=as_json) as bar:
-            deps = container.deps(declared, bar)
-            job = container.job(declared, new_run_id(declared.name, deps), force=force)
-            _, planned = plan_source(job, deps)
-        items = [
-            {"uri": d.uri, "action": d.action.value, "reason": d.reason.value, "detail": d.detail}
-            for d in read_all_decisions(deps.artifacts, job.run_id, planned)
-        ]
-        result = {"source": declared.name, **planned.as_dict(), "items": items}
-        output.result(result, lambda: render.plan(declared.name, planned, items))
-
-
-@app.command()
-def search(
-    query: Annotated[str, typer.Argument(help="A question or some words.", callback=text)],
-    k: Annotated[int, typer.Option("--k", "-k", min=1, max=200, help="Results.")] = 5,
-    mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.", callback=text)] = "dense",
-    expand: Annotated[
-        str, typer.Option(help="none or section: give the parent too.", callback=text)
-    ] = "section",
-    filters: Annotated[
-        list[str] | None,
-        typer.Option("--filter", help="key=value of the payload; repeatable.", callback=text),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Search the index: the best chunks, with their headings and their parent sections."""
-    from tidemark.stages import search as stage
-
-    output = Output(as_json)
-    if mode not in stage.MODES:
-        raise typer.BadParameter(f"--mode is one of {', '.join(stage.MODES)}")
-    if expand not in stage.EXPANSIONS:
-        raise typer.BadParameter(f"--expand is one of {', '.join(stage.EXPANSIONS)}")
-    if not query.strip():
-        raise typer.BadParameter("the query is empty")
-    where = _filters(filters or [])
-    with told(output):
-        results = stage.search(open_container().searcher, query, k, mode, expand, where)
-        output.result(
-            {"query": query, "mode": mode, "results": [r.as_dict() for r in results]},
-            lambda: render.results(results, fields=list(where)),
-        )
-
-
-def _filters(pairs: list[str]) -> dict[str, str | list[str]]:
-    where: dict[str, list[str]] = {}
-    for pair in pairs:
-        key, found, value = pair.partition("=")
-        if not found or not key:
-            raise typer.BadParameter(f"--filter {pair!r}: write key=value")
-        where.setdefault(key.strip(), []).append(value)
-    return {key: values[0] if len(values) == 1 else values for key, values in where.items()}
-
-
-@app.command()
-def status(
-    source: Source = None,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Exit 1 when a last run failed, or the index lacks anything."),
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """Show what is indexed, by source, and how the last runs went."""
-    from tidemark.cli.status import is_well, read_status
-
-    output = Output(as_json)
-    with told(output):
-        found = read_status(open_container(), source)
-        output.result(found, lambda: render.status(found))
-        if check and not is_well(found):
-            raise typer.Exit(1)
-
-
-@app.command()
-def chunk(
-    paths: Annotated[list[Path], typer.Argument(help="Files or whole folders.")],
-    profile: Annotated[
-        str,
-        typer.Option(
-            help="A declared or built-in profile; auto lets each document's content choose.",
-            callback=text,
-        ),
-    ] = "auto",
-    base_url: Annotated[
-        str | None, typer.Option(help="The address the files are known by.", callback=text)
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Clean, partition, section and chunk files; no store is touched. JSON: one document a line."""
-    from tidemark.cli.chunk import chunk_paths
-
-    output = Output(as_json)
-    failed = False
-    with told(output):
-        for document in chunk_paths(open_container(), paths, profile, base_url):
-            failed |= document["document"]["error"] is not None
-            output.line(document, partial(render.chunks, document))
-    if failed:
-        raise typer.Exit(1)
-
-
 @app.command()
 def sources(as_json: Json = False) -> None:
     """List the declared sources and check their declarations."""
     output = Output(as_json)
-    with told(output):
+    with errors_to(output):
         declared = open_container().declarations
         rows = [
             {"name": s.name, "kind": s.kind, "schedule": s.schedule, "profile": s.profile,
@@ -281,6 +82,16 @@ def sources(as_json: Json = False) -> None:
             for s in declared.sources.values()
         ]  # fmt: skip
         errors = {name: str(error) for name, error in declared.broken.items()}
-        output.result({"sources": rows, "errors": errors}, lambda: render.sources(rows, errors))
+        output.result({"sources": rows, "errors": errors}, lambda: render_sources(rows, errors))
         if errors:
             raise typer.Exit(2)
+
+
+def render_sources(rows: Sequence[Mapping[str, Any]], errors: Mapping[str, str]) -> RenderableType:
+    table = table_of("source", "kind", "schedule", "profile", "")
+    for row in rows:
+        add_row(
+            table, row["name"], row["kind"], row["schedule"], row["profile"],
+            "" if row["enabled"] else "disabled",
+        )  # fmt: skip
+    return Group(table, *(Text(safe(error), style="red") for error in errors.values()))

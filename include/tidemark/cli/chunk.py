@@ -1,13 +1,28 @@
-"""Chunking files without a store: what `tidemark chunk` prints."""
+"""Chunk files; no store is touched."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
 from tidemark.cli.adhoc import adhoc_files, read_file
+from tidemark.cli.output import (
+    Json,
+    Output,
+    add_row,
+    errors_to,
+    open_container,
+    safe,
+    table_of,
+    text,
+)
 from tidemark.domain.chunks import ChunkedDocument
 from tidemark.domain.documents import (
     CrawlEnd,
@@ -26,6 +41,31 @@ from tidemark.wiring import Container
 
 SOURCE = "chunk"
 """The name under which documents outside any source get their ids."""
+
+
+def chunk(
+    paths: Annotated[list[Path], typer.Argument(help="Files or whole folders.")],
+    profile: Annotated[
+        str,
+        typer.Option(
+            help="A declared or built-in profile; auto lets each document's content choose.",
+            callback=text,
+        ),
+    ] = "auto",
+    base_url: Annotated[
+        str | None, typer.Option(help="The address the files are known by.", callback=text)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Clean, partition, section and chunk files; no store is touched. JSON: one document a line."""
+    output = Output(as_json)
+    failed = False
+    with errors_to(output):
+        for document in chunk_paths(open_container(), paths, profile, base_url):
+            failed |= document["document"]["error"] is not None
+            output.line(document, partial(render_chunks, document))
+    if failed:
+        raise typer.Exit(1)
 
 
 def chunk_paths(
@@ -190,3 +230,19 @@ class _Nothing:
 
     def state(self) -> str:
         return ""
+
+
+def render_chunks(document: Mapping[str, Any]) -> RenderableType:
+    about = document["document"]
+    if about["error"]:
+        return Text(safe(f"{about['uri']}: {about['error']}"), style="red")
+    table = table_of("#", "tokens", "page", "headings", "text")
+    for chunk in document["chunks"]:
+        text = " ".join(chunk["text"].split())
+        add_row(
+            table, chunk["chunk_index"], chunk["token_count"], chunk["page_number"] or "",
+            " › ".join(chunk["heading_path"]), text[:160] + ("…" if len(text) > 160 else ""),
+        )  # fmt: skip
+    counts = f"{len(document['sections'])} sections, {len(document['chunks'])} chunks"
+    counts += f", profile {about['profile']}"
+    return Group(Text(safe(f"{about['uri']}  ({about['title']}): {counts}")), table)

@@ -1,13 +1,19 @@
-"""Where results go: JSON on stdout for scripts, rich text for people, errors on stderr."""
+"""What all commands share: their arguments, how they tell of errors, and where results go.
+
+JSON goes to stdout for scripts, rich text to people, errors to stderr.
+"""
 
 import json
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from pydantic import ValidationError
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -20,6 +26,10 @@ from rich.progress import (
 )
 from rich.table import Table
 from rich.text import Text
+
+from tidemark.config.settings import Settings
+from tidemark.domain.errors import ConfigurationError, TidemarkError
+from tidemark.wiring import Container
 
 # Text for a terminal: tables, and nothing by which a document could write what it is not.
 
@@ -184,3 +194,47 @@ class Bar:
 def _short(text: str, width: int = 48) -> str:
     text = " ".join(safe(text).split())
     return text if len(text) <= width else "…" + text[1 - width :]
+
+
+# What all commands share: how they are given their arguments, and how they tell of errors.
+
+
+def text(given: str | list[str] | None) -> str | list[str] | None:
+    """Refuse an argument that is not valid UTF-8: it reaches Python as half characters."""
+    for text in given if isinstance(given, list) else [given or ""]:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise typer.BadParameter("it is not valid UTF-8; write it in UTF-8") from None
+    return given
+
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, logs on stderr.")]
+Sources = Annotated[
+    list[str] | None,
+    typer.Argument(help="Declared sources.", show_default=False, callback=text),
+]
+Source = Annotated[str | None, typer.Argument(help="One source; all when left out.", callback=text)]
+Url = Annotated[
+    str | None, typer.Option("--url", help="A website that is not declared.", callback=text)
+]
+Folder = Annotated[
+    Path | None, typer.Option("--path", help="A folder, or one file, that is not declared.")
+]
+
+
+@contextmanager
+def errors_to(output: Output) -> Iterator[None]:
+    """Turn errors into one clear line and the exit code of the contract."""
+    try:
+        yield
+    except (ConfigurationError, ValidationError) as error:
+        output.error(error)
+        raise typer.Exit(2) from error
+    except TidemarkError as error:
+        output.error(error)
+        raise typer.Exit(1) from error
+
+
+def open_container() -> Container:
+    return Container(Settings())

@@ -1,16 +1,59 @@
 """Documents in quarantine: listed, and tried again from their stored bytes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
-from tidemark.cli.documents import spellings
-from tidemark.cli.output import Bar, Output
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from tidemark import pipeline
+from tidemark.cli.explain import spellings
+from tidemark.cli.output import Bar, Json, Output, Source, errors_to, open_container, safe, text
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.records import DocumentRecord
 from tidemark.domain.summary import RunSummary
-from tidemark.pipeline import can_retry, new_run_id, retry
 from tidemark.wiring import Container
+
+
+def quarantine(source: Source = None, as_json: Json = False) -> None:
+    """List the documents that fail by their own fault, with the hint."""
+
+    output = Output(as_json)
+    with errors_to(output):
+        found = read_quarantine(open_container(), source)
+        output.result({"source": source, "documents": found}, lambda: render_quarantine(found))
+
+
+def retry(
+    source: Source = None,
+    uris: Annotated[
+        list[str] | None,
+        typer.Option("--uri", help="Only this document; repeatable.", callback=text),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Try documents in quarantine again, from their stored bytes; nothing is fetched."""
+
+    output = Output(as_json)
+    failed = False
+    with errors_to(output):
+        tried = 0
+        for summary, left in retry_quarantined(open_container(), source, uris or [], output):
+            tried += 1
+            failed |= bool(left) or summary.status != "success"
+            output.result(
+                {**summary.as_dict(), "left": left}, partial(render_retried, summary, left)
+            )
+        if not tried:
+            output.result(
+                {"source": source, "left": []},
+                lambda: Text("Nothing is in quarantine that could be tried again."),
+            )
+    if failed:
+        raise typer.Exit(1)
 
 
 def read_quarantine(container: Container, source: str | None) -> list[dict[str, Any]]:
@@ -34,7 +77,7 @@ def _row(record: DocumentRecord) -> dict[str, Any]:
         "last_at": failure.last_at.isoformat(),
         "attempts": failure.attempts,
         "live": record.raw_hash is not None,
-        "retry": can_retry(record),
+        "retry": pipeline.can_retry(record),
     }
 
 
@@ -58,18 +101,62 @@ def retry_quarantined(
     for name in sorted({record.source for record in chosen}):
         own = [record for record in chosen if record.source == name]
         for record in own:
-            if not can_retry(record):
+            if not pipeline.can_retry(record):
                 hint = record.failure.hint if record.failure else ""
                 output.warn(
                     f"{record.uri} has no stored bytes to try again. {hint} Then `tidemark index {name}`."
                 )
-        ready = [record for record in own if can_retry(record)]
+        ready = [record for record in own if pipeline.can_retry(record)]
         if not ready:
             continue
         declared = container.declared(name)
         with Bar(output.console, name, quiet=output.is_json) as bar:
             deps = container.deps(declared, bar)
-            job = container.job(declared, new_run_id(name, deps))
-            summary = retry(replace(job, approved=True), deps, ready)
+            job = container.job(declared, pipeline.new_run_id(name, deps))
+            summary = pipeline.retry(replace(job, approved=True), deps, ready)
         after = deps.ledger.documents_by_id([record.document_id for record in ready])
         yield summary, [_row(r) for r in after.values() if r.failure is not None]
+
+
+def render_quarantine(found: Sequence[Mapping[str, Any]]) -> RenderableType:
+    if not found:
+        return Text("Nothing is in quarantine.")
+    parts: list[RenderableType] = []
+    for row in found:
+        live = "its last good version is live" if row["live"] else "nothing of it is live"
+        tries = "1 attempt" if row["attempts"] == 1 else f"{row['attempts']} attempts"
+        since = row["first_at"][:16].replace("T", " ")
+        last = row["last_at"][:16].replace("T", " ")
+        parts += [
+            Text(safe(f"{row['source']}: {row['uri']}"), style="cyan"),
+            Text(safe(f"  {row['stage']}: {row['message']}"), style="red"),
+            Text(safe(f"  {row['cure']}")) if row["cure"] else Text(""),
+            Text(f"  since {since} UTC, last on {last}, {tries}; {live}", style="dim"),
+        ]
+    count = "1 document" if len(found) == 1 else f"{len(found)} documents"
+    parts.append(
+        Text(
+            f"{count}. After mending one at its source: `tidemark index SOURCE`, which fetches it. `tidemark "
+            "retry` fetches nothing: it tries the stored copy again, after a setting was changed."
+        )
+    )
+    return Group(*parts)
+
+
+def render_retried(run: RunSummary, left: Sequence[Mapping[str, Any]]) -> RenderableType:
+    lines = [Text(safe(run.sentence()))]
+    lines += [
+        Text(
+            safe(f"  ! still fails, {row['stage']}: {row['message']} {row['cure']}"), style="yellow"
+        )
+        for row in left
+    ]
+    if left:
+        lines.append(
+            Text(
+                "  tried was the stored copy of each; what was mended at the source since is fetched by "
+                f"`tidemark index {run.source}`",
+                style="yellow",
+            )
+        )
+    return Group(*lines)

@@ -1,12 +1,45 @@
-"""What is indexed, source by source."""
+"""What is indexed, source by source, and how the last runs went."""
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from tidemark.cli.output import (
+    Json,
+    Output,
+    Source,
+    add_row,
+    errors_to,
+    open_container,
+    safe,
+    table_of,
+)
 from tidemark.domain.errors import TidemarkError
 from tidemark.domain.records import RunRecord, RunStatus
+from tidemark.stages.audit.report import words
+from tidemark.stages.report import totals
 from tidemark.wiring import Container
+
+
+def status(
+    source: Source = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Exit 1 when a last run failed, or the index lacks anything."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show what is indexed, by source, and how the last runs went."""
+    output = Output(as_json)
+    with errors_to(output):
+        found = read_status(open_container(), source)
+        output.result(found, lambda: render_status(found))
+        if check and not is_well(found):
+            raise typer.Exit(1)
 
 
 def read_status(container: Container, source: str | None) -> dict[str, Any]:
@@ -144,3 +177,96 @@ def lacks(row: Mapping[str, Any], index: Mapping[str, Any]) -> bool:
     if row["points"] is None or (index["waiting"] and not index["waiting"]["lost"]):
         return False
     return bool(row["points"] != row["chunks"])
+
+
+def render_status(found: Mapping[str, Any]) -> RenderableType:
+    index = found["index"]
+    head = Text(
+        f"Index {index['name']}: {'?' if index['points'] is None else index['points']} points, "
+        + (
+            f"generation {index['live_generation']} is live."
+            if index["live_generation"]
+            else "none is live."
+        )
+    )
+    table = table_of(
+        "source",
+        "documents",
+        "chunks",
+        "quarantined",
+        "doubted",
+        "last success",
+        "last run",
+        "result",
+    )
+    for row in found["sources"]:
+        run = row["last_run"]
+        name = row["source"] if row["declared"] else f"{row['source']} (not declared)"
+        when, good = _minute(run["started_at"] if run else None), _minute(row["last_success"])
+        chunks = f"{row['points']} of {row['chunks']}" if lacks(row, index) else row["chunks"]
+        result = _run_result(run) if run else ""
+        add_row(
+            table, name, row["documents"], chunks, row["quarantined"], row["suspects"],
+            good, when, result,
+        )  # fmt: skip
+    notes = [Text(safe(error), style="red") for error in found["errors"].values()]
+    if index["problem"]:
+        notes.append(Text(safe(index["problem"]), style="red"))
+    notes += _audit_note(index["last_audit"])
+    if index["waiting"]:
+        style = "red" if index["waiting"]["lost"] else "yellow"
+        notes.append(Text(safe(index["waiting"]["sentence"]), style=style))
+    elif any(lacks(row, index) for row in found["sources"]):
+        notes.append(
+            Text(
+                "Of some sources the index has other points than the ledger says: `tidemark audit --repair`.",
+                style="red",
+            )
+        )
+    left = [r["source"] for r in found["sources"] if not r["declared"] and r["documents"]]
+    if left:
+        names = safe(", ".join(left))
+        notes.append(
+            Text(
+                f"Nobody declares {names}: what is indexed of it stays as it is. `tidemark forget SOURCE` "
+                "removes it.",
+                style="dim",
+            )
+        )
+    return Group(head, table, *notes)
+
+
+def _minute(moment: str | None) -> str:
+    return moment[:16].replace("T", " ") if moment else "never"
+
+
+def _audit_note(audit: Mapping[str, Any] | None) -> list[Text]:
+    if audit is None:
+        return [Text("The index as a whole was never audited: `tidemark audit`.", style="dim")]
+    since = [
+        f"{audit[key]} {what if audit[key] == 1 else what + 's'}"
+        for key, what in (("runs_since", "run"), ("audits_since", "audited source"))
+        if audit[key]
+    ]
+    later = (
+        f" Since then: {', '.join(since)}; `tidemark audit` tells what is so now." if since else ""
+    )
+    told = f"Last audited as a whole on {_minute(audit['audited_at'])} UTC: "
+    if audit["left"]:
+        hint = later or " Heal it: `tidemark audit --repair`."
+        return [Text(f"{told}{words(audit['left'])}.{hint}", style="yellow" if later else "red")]
+    found = {k: n for k, n in audit["findings"].items() if n and k != "checked"}
+    healed = f"{words(found)}, which was healed." if found else "nothing to report."
+    return [Text(f"{told}{healed}{later}", style="dim")]
+
+
+def _run_result(run: Mapping[str, Any]) -> str:
+    if not run["summary"]:
+        again = "; run it again" if run["status"] == "killed" else ""
+        return f"{run['status']}{again}"
+    if run["summary"].get("held"):
+        return f"not applied: {' '.join(run['summary']['guards'])}"
+    done = run["summary"]["documents"]
+    if not done:
+        return f"{run['status']}: {run['summary']['problem'] or 'nothing to do'}"
+    return f"{run['status']}: {totals(done)}"

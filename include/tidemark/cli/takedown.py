@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tidemark.cli.documents import spellings
+from tidemark.cli.explain import spellings
 from tidemark.cli.output import add_row, safe, table_of
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.identity import document_id

@@ -1,13 +1,11 @@
 """The commands that look after an index: is it right, why is it so, and what is to be put right by hand."""
 
-from functools import partial
 from typing import Annotated
 
 import typer
 
-from tidemark.cli import render
-from tidemark.cli.common import Json, Source, open_container, text, told
-from tidemark.cli.output import Bar, Output
+from tidemark.cli.index import render_summary
+from tidemark.cli.output import Bar, Json, Output, Source, errors_to, open_container, text
 
 upkeep = typer.Typer()
 
@@ -29,95 +27,12 @@ def audit(
     from tidemark.cli.audit import run_audit
 
     output = Output(as_json)
-    with told(output):
+    with errors_to(output):
         with Bar(output.console, "audit", quiet=as_json) as bar:
             report = run_audit(open_container(), source, repair=repair, sample=sample, progress=bar)
         output.result(report.as_dict(), lambda: render_audits.audit(report))
         if report.differs:
             raise typer.Exit(1)
-
-
-@upkeep.command()
-def explain(
-    uri: Annotated[
-        str, typer.Argument(help="A document's address, or the path of a file.", callback=text)
-    ],
-    as_of: Annotated[
-        str | None,
-        typer.Option(
-            "--as-of",
-            help="A day (its end) or a time, in UTC: 2026-11-03, 2026-11-03T08:00. Show what it was then.",
-            callback=text,
-        ),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Say why a document was, or was not, done again, and what it was at some time."""
-    from tidemark.cli import documents as render_documents
-    from tidemark.cli.documents import explain_uri, moment_of, recalled
-
-    output = Output(as_json)
-    moment = None if as_of is None else moment_of(as_of)
-    with told(output):
-        container = open_container()
-        found = explain_uri(container, uri)
-        if moment is None:
-            output.result(
-                {"uri": uri, "explanations": [e.as_dict() for e in found]},
-                lambda: render_documents.explanations(uri, found),
-            )
-        else:
-            # An address that its document has left has no history of its own.
-            known = [e for e in found if e.versions] or found
-            past = [recalled(container, e, moment) for e in known]
-            output.result(
-                {"uri": uri, "as_of": moment.isoformat(), "explanations": past},
-                lambda: render_documents.past(uri, moment, past),
-            )
-        if not found:
-            raise typer.Exit(1)
-
-
-@upkeep.command()
-def quarantine(source: Source = None, as_json: Json = False) -> None:
-    """List the documents that fail by their own fault, with the hint."""
-    from tidemark.cli import documents as render_documents
-    from tidemark.cli.quarantine import read_quarantine
-
-    output = Output(as_json)
-    with told(output):
-        found = read_quarantine(open_container(), source)
-        output.result(
-            {"source": source, "documents": found}, lambda: render_documents.quarantine(found)
-        )
-
-
-@upkeep.command()
-def retry(
-    source: Source = None,
-    uris: Annotated[
-        list[str] | None,
-        typer.Option("--uri", help="Only this document; repeatable.", callback=text),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Try documents in quarantine again, from their stored bytes; nothing is fetched."""
-    from tidemark.cli.quarantine import retry_quarantined
-
-    output = Output(as_json)
-    failed = False
-    with told(output):
-        tried = 0
-        for summary, left in retry_quarantined(open_container(), source, uris or [], output):
-            tried += 1
-            failed |= bool(left) or summary.status != "success"
-            output.result(
-                {**summary.as_dict(), "left": left}, partial(render.retried, summary, left)
-            )
-        if not tried:
-            output.result({"source": source, "left": []}, lambda: render.nothing_to_retry())
-    if failed:
-        raise typer.Exit(1)
 
 
 @upkeep.command()
@@ -152,7 +67,7 @@ def takedown(
     output = Output(as_json)
     if undo and (dry_run or uri is None):
         raise typer.BadParameter("--undo takes an address and no --dry-run")
-    with told(output):
+    with errors_to(output):
         if uri is None:
             listed = list_takedowns(open_container())
             output.result({"takedowns": listed}, lambda: render_takedowns.listed(listed))
@@ -194,10 +109,10 @@ def forget(
     from tidemark.cli.forget import forget_source
 
     output = Output(as_json)
-    with told(output):
+    with errors_to(output):
         with Bar(output.console, source, quiet=as_json) as bar:
             summary = forget_source(open_container(), source, bar, dry_run=dry_run)
-        output.result(summary.as_dict(), lambda: render.summary(summary))
+        output.result(summary.as_dict(), lambda: render_summary(summary))
         if summary.status != "success":
             raise typer.Exit(1)
 
@@ -214,7 +129,7 @@ def housekeeping(
     from tidemark.cli.forget import run_housekeeping
 
     output = Output(as_json)
-    with told(output):
+    with errors_to(output):
         done = run_housekeeping(open_container(), output, dry_run=dry_run, quiet=as_json)
         output.result(done.as_dict(), lambda: render_takedowns.housekeeping(done))
 
@@ -225,7 +140,7 @@ def migrate(as_json: Json = False) -> None:
     from tidemark.adapters.ledger.migrations import current, upgrade
 
     output = Output(as_json)
-    with told(output):
+    with errors_to(output):
         url = open_container().ledger_url
         upgrade(url)
         revision = current(url)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 import typer
 
-from tidemark.cli.documents import moment_of
+from tidemark.cli.explain import moment_of
 
 
 @pytest.mark.parametrize("day", ["2026-11-03", "20261103", "2026-W45-2", "2026W452"])

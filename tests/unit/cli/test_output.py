@@ -3,7 +3,7 @@
 import pytest
 
 from tidemark.cli.output import Output
-from tidemark.cli.render import results
+from tidemark.cli.search import render_results
 from tidemark.domain.chunks import StoredPoint
 from tidemark.domain.identity import document_id
 from tidemark.stages.search import SearchResult
@@ -14,6 +14,6 @@ def test_a_long_text_in_a_log_is_wrapped_and_never_cut(capsys: pytest.CaptureFix
     point = StoredPoint(
         document_id("s", "u"), {"text": text, "heading_path": ["A"], "source_uri": "u"}
     )
-    Output(as_json=False).result({}, lambda: results([SearchResult(point, None)]))
+    Output(as_json=False).result({}, lambda: render_results([SearchResult(point, None)]))
     shown = capsys.readouterr().out
     assert [n for n in range(200) if f"word{n}" not in shown] == []

@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from tidemark.cli import output as texts
-from tidemark.cli import render
+from tidemark.cli.chunk import render_chunks
+from tidemark.cli.index import render_summary
 from tidemark.domain.summary import ChunkCounts, RunSummary
 
 HOSTILE = "\x1b]0;owned\x07[red]not red[/red]\x1b[2J"
@@ -22,7 +23,7 @@ def test_a_document_cannot_write_control_sequences_to_the_terminal() -> None:
     chunk = {"chunk_index": 0, "token_count": 3, "page_number": None, "heading_path": [HOSTILE],
              "text": HOSTILE}  # fmt: skip
     about = {"uri": "u" + HOSTILE, "title": HOSTILE, "error": None, "profile": "docs"}
-    text = shown(render.chunks({"document": about, "sections": [], "chunks": [chunk]}))
+    text = shown(render_chunks({"document": about, "sections": [], "chunks": [chunk]}))
     assert "\x1b" not in text
     assert "\x07" not in text
     assert "[red]not red[/red]" in text, "markup of a document is shown, not obeyed"
@@ -30,7 +31,7 @@ def test_a_document_cannot_write_control_sequences_to_the_terminal() -> None:
 
 def test_an_error_is_cleaned_too() -> None:
     about = {"uri": "u", "title": "", "error": HOSTILE}
-    assert "\x1b" not in shown(render.chunks({"document": about, "sections": [], "chunks": []}))
+    assert "\x1b" not in shown(render_chunks({"document": about, "sections": [], "chunks": []}))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_an_error_is_cleaned_too() -> None:
 )
 def test_a_run_is_one_sentence(summary: RunSummary, sentence: str) -> None:
     assert summary.sentence() == sentence
-    assert sentence in " ".join(shown(render.summary(summary)).split())
+    assert sentence in " ".join(shown(render_summary(summary)).split())
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_a_run_is_one_sentence(summary: RunSummary, sentence: str) -> None:
 )  # fmt: skip
 def test_a_title_cannot_turn_around_or_hide_characters(character: str) -> None:
     about = {"uri": f"u{character}", "title": f"t{character}", "error": None, "profile": "docs"}
-    text = shown(render.chunks({"document": about, "sections": [], "chunks": []}))
+    text = shown(render_chunks({"document": about, "sections": [], "chunks": []}))
     assert character not in text
     assert "u\N{REPLACEMENT CHARACTER}" in text
 

@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console
 from worlds import SOURCE, World, page
 
-from tidemark.cli import render
-from tidemark.cli.status import is_well, read_status
+from tidemark.cli.status import is_well, read_status, render_status
 from tidemark.config.sources_file import Declarations, FilesDeclaration
 from tidemark.domain.guards import Guards
 from tidemark.domain.records import AuditRecord
@@ -43,7 +42,7 @@ def status(world: World) -> dict[str, Any]:
 
 def shown(world: World) -> str:
     console = Console(file=io.StringIO(), width=200, force_terminal=False)
-    console.print(render.status(status(world)))
+    console.print(render_status(status(world)))
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return " ".join(text.split())
 

@@ -16,6 +16,7 @@ from fakes.partitioner import MemoryPartitioner
 from tidemark import __version__
 from tidemark import pipeline as stage
 from tidemark.cli import app as commands
+from tidemark.cli import output
 from tidemark.domain.errors import SourceBusyError, TransientError
 from tidemark.domain.summary import RunSummary
 from tidemark.wiring import Container
@@ -35,7 +36,7 @@ class _FakeContainer(Container):
 @pytest.fixture(autouse=True)
 def _no_stores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TIDEMARK_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(commands, "Container", _FakeContainer)
+    monkeypatch.setattr(output, "Container", _FakeContainer)
 
 
 def call(*arguments: str) -> Result:

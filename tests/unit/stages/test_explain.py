@@ -8,7 +8,7 @@ from kills import Fuse, KilledError, Killing
 from rich.console import Console
 from worlds import SOURCE, World, page
 
-from tidemark.cli.documents import explanations
+from tidemark.cli.explain import explanations
 from tidemark.domain.errors import DocumentError
 from tidemark.domain.identity import document_id
 from tidemark.domain.profile import Profile

@@ -11,8 +11,7 @@ from worlds import SOURCE, World, page
 
 from fakes.embedder import HashEmbedder
 from fakes.source import MemorySource
-from tidemark.cli import render
-from tidemark.cli.status import read_status
+from tidemark.cli.status import read_status, render_status
 from tidemark.config.sources_file import Declarations, FilesDeclaration
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.summary import RunSummary
@@ -179,11 +178,11 @@ def test_the_status_names_them_too(world: Changing) -> None:
     found = read_status(cast(Container, _FakeContainer(world)), None)
     assert found["index"]["waiting_for"] == [IDLE, OLD, WIKI]
     assert found["index"]["waiting"]["generations"] == [2]
-    text = " ".join(shown(render.status(found)).split())
+    text = " ".join(shown(render_status(found)).split())
     assert "idle (disabled), old (not declared), wiki." in text
     for name in (WIKI, IDLE):
         world.index_source(name)
     world.forget(OLD)
     found = read_status(cast(Container, _FakeContainer(world)), None)
     assert (found["index"]["waiting_for"], found["index"]["waiting"]) == ([], None)
-    assert "goes live" not in shown(render.status(found))
+    assert "goes live" not in shown(render_status(found))

@@ -1,10 +1,10 @@
-"""Finding a document by what a person types: its address, a fragment of it, or a path."""
+"""Why a document was, or was not, done again, and what it was at some time."""
 
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urldefrag
 
 import typer
@@ -14,23 +14,71 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from tidemark.cli.output import add_row, safe, safe_lines, table_of
+from tidemark.cli.output import (
+    Json,
+    Output,
+    add_row,
+    errors_to,
+    open_container,
+    safe,
+    safe_lines,
+    table_of,
+    text,
+)
 from tidemark.domain.documents import ElementKind
 from tidemark.domain.errors import DocumentError
 from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import VersionRecord
-from tidemark.stages.explain import Explanation, explain, recall, version_dict
+from tidemark.stages import explain as stage
 from tidemark.wiring import Container
 
 
-def explain_uri(container: Container, uri: str) -> list[Explanation]:
+def explain(
+    uri: Annotated[
+        str, typer.Argument(help="A document's address, or the path of a file.", callback=text)
+    ],
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            "--as-of",
+            help="A day (its end) or a time, in UTC: 2026-11-03, 2026-11-03T08:00. Show what it was then.",
+            callback=text,
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say why a document was, or was not, done again, and what it was at some time."""
+
+    output = Output(as_json)
+    moment = None if as_of is None else moment_of(as_of)
+    with errors_to(output):
+        container = open_container()
+        found = explain_uri(container, uri)
+        if moment is None:
+            output.result(
+                {"uri": uri, "explanations": [e.as_dict() for e in found]},
+                lambda: explanations(uri, found),
+            )
+        else:
+            # An address that its document has left has no history of its own.
+            known = [e for e in found if e.versions] or found
+            versions = [recalled(container, e, moment) for e in known]
+            output.result(
+                {"uri": uri, "as_of": moment.isoformat(), "explanations": versions},
+                lambda: past(uri, moment, versions),
+            )
+        if not found:
+            raise typer.Exit(1)
+
+
+def explain_uri(container: Container, uri: str) -> list[stage.Explanation]:
     """Explain every document that a URI, with or without fragment, or a file's path may mean."""
     names = sorted({*container.declarations.sources, *container.ledger.sources()})
-    found: list[Explanation] = []
+    found: list[stage.Explanation] = []
     for spelling in spellings(uri):
         ids = [document_id(name, spelling) for name in names]
-        found += explain(container.ledger, spelling, ids)
+        found += stage.explain(container.ledger, spelling, ids)
     return found
 
 
@@ -54,14 +102,16 @@ def moment_of(text: str) -> datetime:
     return found
 
 
-def recalled(container: Container, found: Explanation, moment: datetime) -> dict[str, Canonical]:
+def recalled(
+    container: Container, found: stage.Explanation, moment: datetime
+) -> dict[str, Canonical]:
     """What a document was at a moment, in JSON form: its version then, and the text of that."""
     known = found.document or found.tombstone or next(iter(found.versions), None)
     version = found.at(moment)
     told: dict[str, Canonical] = {
         "source": known.source if known else "",
         "uri": known.uri if known else found.asked,
-        "version": version_dict(version) if version else None,
+        "version": stage.version_dict(version) if version else None,
         "earliest": found.versions[-1].indexed_at.isoformat() if found.versions else None,
         "title": "",
         "text": None,
@@ -71,7 +121,7 @@ def recalled(container: Container, found: Explanation, moment: datetime) -> dict
     if version is None:
         return told
     try:
-        content, as_then = recall(container.artifacts, container.partitioner, version)
+        content, as_then = stage.recall(container.artifacts, container.partitioner, version)
     except DocumentError as error:
         return {**told, "problem": str(error)}
     text = "\n\n".join(
@@ -94,13 +144,13 @@ def spellings(uri: str) -> list[str]:
     return list(dict.fromkeys([canonical or bare, bare]))
 
 
-# What is known of single documents, for people.
-
 ALIASES = 10
+
+
 VERSIONS = 10
 
 
-def explanations(uri: str, found: Sequence[Explanation]) -> RenderableType:
+def explanations(uri: str, found: Sequence[stage.Explanation]) -> RenderableType:
     if not found:
         return Text(
             f"Nothing is known of {safe(uri)}: no run has had it to index. `tidemark plan SOURCE` shows what "
@@ -110,7 +160,7 @@ def explanations(uri: str, found: Sequence[Explanation]) -> RenderableType:
     return Group(*(_explanation(e) for e in found))
 
 
-def _explanation(found: Explanation) -> RenderableType:
+def _explanation(found: stage.Explanation) -> RenderableType:
     known = found.document or found.tombstone
     title = f"{known.source}: {known.uri}" if known else found.events[0].uri
     table = table_of("on (UTC)", "action", "reason", "added", "kept", "removed", "detail", "run")
@@ -185,28 +235,3 @@ def _past(moment: datetime, found: Mapping[str, Any]) -> RenderableType:
         how = "as it was read then" if found["as_then"] else "its bytes, read with today's parser"
         parts += [Rule(how, style="dim", align="left"), Text(safe_lines(found["text"]))]
     return Panel(Group(*parts), title=title, title_align="left")
-
-
-def quarantine(found: Sequence[Mapping[str, Any]]) -> RenderableType:
-    if not found:
-        return Text("Nothing is in quarantine.")
-    parts: list[RenderableType] = []
-    for row in found:
-        live = "its last good version is live" if row["live"] else "nothing of it is live"
-        tries = "1 attempt" if row["attempts"] == 1 else f"{row['attempts']} attempts"
-        since = row["first_at"][:16].replace("T", " ")
-        last = row["last_at"][:16].replace("T", " ")
-        parts += [
-            Text(safe(f"{row['source']}: {row['uri']}"), style="cyan"),
-            Text(safe(f"  {row['stage']}: {row['message']}"), style="red"),
-            Text(safe(f"  {row['cure']}")) if row["cure"] else Text(""),
-            Text(f"  since {since} UTC, last on {last}, {tries}; {live}", style="dim"),
-        ]
-    count = "1 document" if len(found) == 1 else f"{len(found)} documents"
-    parts.append(
-        Text(
-            f"{count}. After mending one at its source: `tidemark index SOURCE`, which fetches it. `tidemark "
-            "retry` fetches nothing: it tries the stored copy again, after a setting was changed."
-        )
-    )
-    return Group(*parts)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import process_time
 
-from tidemark.adapters.inspection.inspector import HtmlInspector
+from tidemark.adapters.inspection.inspector import DocumentInspector
 from tidemark.adapters.partition.html.cleaner import clean_html
 from tidemark.adapters.partition.html.tree import parse_page
 from tidemark.domain.documents import RawDocument
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def report(name: str, paths: Sequence[Path]) -> float:
-    inspector = HtmlInspector()
+    inspector = DocumentInspector()
     raws = [raw_of(path) for path in paths]
     pages = [raw.content.decode("utf-8", "replace") for raw in raws]
     parse, clean, inspect = fastest(
@@ -67,7 +67,7 @@ def fastest(*ways: Callable[[], object]) -> list[float]:
 
 
 def suspected(paths: Sequence[Path]) -> None:
-    inspector = HtmlInspector()
+    inspector = DocumentInspector()
     for path in paths:
         found = inspector.inspect(raw_of(path))
         if found is None or found.anomaly is not None:

@@ -346,9 +346,9 @@ class Container:
 
     @cached_property
     def inspector(self) -> PageInspector:
-        from tidemark.adapters.inspection.inspector import HtmlInspector
+        from tidemark.adapters.inspection.inspector import DocumentInspector
 
-        return HtmlInspector()
+        return DocumentInspector()
 
     def credentials(self, name: str) -> Credentials | None:
         """Of the connection that a source names, None when it names none."""

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import SOURCE, MarkInspector, World, page
+from worlds import SOURCE, World, page
 
+from fakes.inspector import MarkInspector
 from properties.test_convergence import PARAGRAPHS, killed_run
 from tidemark.domain.decide import ELSEWHERE
 

@@ -6,9 +6,10 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
-from worlds import SOURCE, CountingPartitioner, MarkInspector, World
+from worlds import SOURCE, CountingPartitioner, World
 
 from fakes.embedder import HashEmbedder
+from fakes.inspector import MarkInspector
 from fakes.partitioner import MemoryPartitioner
 from tidemark.domain.errors import PermanentError, RefusedError
 from tidemark.domain.guards import Guards

@@ -13,7 +13,7 @@ from fakes.ledger import MemoryLedger
 from fakes.partitioner import MemoryPartitioner
 from fakes.source import MemorySource
 from tidemark.domain.chunks import SparseVector
-from tidemark.domain.documents import Anomaly, Inspection, PartitionedDocument, RawDocument
+from tidemark.domain.documents import PartitionedDocument, RawDocument
 from tidemark.domain.hashing import digest_text
 from tidemark.domain.profile import Profile, ProfileChoice
 from tidemark.domain.summary import RunSummary
@@ -91,16 +91,6 @@ class WordLexical:
     def encode_query(self, text: str) -> SparseVector:
         counts = Counter(int(digest_text(word)[:7], 16) for word in text.lower().split())
         return SparseVector(tuple(counts), tuple(float(n) for n in counts.values()))
-
-
-class MarkInspector:
-    """Measures the whole text, and suspects what a text itself says it is: "SUSPECT soft_404"."""
-
-    def inspect(self, raw: RawDocument, boilerplate: frozenset[int] = frozenset()) -> Inspection:
-        text = " ".join(raw.content.decode().split())
-        mark = text.partition("SUSPECT ")[2].split(" ")[0]
-        anomaly = Anomaly(mark) if mark else None
-        return Inspection(digest_text(text), len(text), (), anomaly, f"says {mark}" if mark else "")
 
 
 class World:

@@ -28,12 +28,12 @@ class Anomaly(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A page, looked at without partitioning it.
+    """A page or a text, looked at without partitioning it.
 
     text_hash: of its main text, white space folded; equal for pages that differ in boilerplate alone.
     text_length: of that text, in characters.
     blocks: 64-bit digests of the blocks left after cleaning by structure, in order, each once; what is on
-        most pages of a site is boilerplate (``domain.site_furniture``).
+        most pages of a site is boilerplate (``domain.boilerplate``).
     anomaly, detail: why the page is not to be believed, and on which evidence.
     """
 

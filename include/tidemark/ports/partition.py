@@ -27,8 +27,9 @@ class PageInspector(Protocol):
     def inspect(
         self, raw: RawDocument, boilerplate: frozenset[int] = frozenset()
     ) -> Inspection | None:
-        """Look at a page or a text; None for what is neither. Never raises for what it contains.
+        """Look at a page or any other text (Markdown, data, code); None for what is neither.
 
+        Never raises for what it contains. Texts that differ in white space alone have one hash.
         ``boilerplate``: blocks of the site that are no part of its text.
         """
 

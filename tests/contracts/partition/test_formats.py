@@ -487,7 +487,7 @@ def test_a_sheet_that_lies_about_its_size_is_read_whole() -> None:
 
 
 def test_the_blocks_of_a_site_go_from_its_pages_and_change_the_fingerprint() -> None:
-    from tidemark.adapters.inspection.inspector import HtmlInspector
+    from tidemark.adapters.inspection.inspector import DocumentInspector
 
     page = (
         "<html><body><main><h1>Page {0}</h1><p>What this page says, of which there is a good deal, and "
@@ -498,7 +498,7 @@ def test_the_blocks_of_a_site_go_from_its_pages_and_change_the_fingerprint() -> 
         RawDocument(f"http://h/{n}", page.format(n).encode(), "text/html", None, FETCHED_AT)
         for n in range(2)
     ]
-    seen = [HtmlInspector().inspect(raw) for raw in raws]
+    seen = [DocumentInspector().inspect(raw) for raw in raws]
     assert seen[0] is not None
     assert seen[1] is not None
     shared = frozenset(seen[0].blocks) & frozenset(seen[1].blocks)

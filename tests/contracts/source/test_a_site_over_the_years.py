@@ -6,7 +6,7 @@ import pytest
 from sites import Page, Site
 from worlds import SOURCE, World
 
-from tidemark.adapters.inspection.inspector import HtmlInspector
+from tidemark.adapters.inspection.inspector import DocumentInspector
 from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
 from tidemark.adapters.sources.website.crawl import WebsiteSource
 from tidemark.adapters.sources.website.options import WebsiteOptions
@@ -57,7 +57,7 @@ def world(site: Site) -> World:
     world = World()
     options = WebsiteOptions(url=site.url, allow_private=True, retries=0, use_sitemap=False)
     world.source = WebsiteSource(options)  # type: ignore[assignment]
-    world.inspector = HtmlInspector()
+    world.inspector = DocumentInspector()
     world.partitioner.inner = UnstructuredPartitioner()
     return world
 

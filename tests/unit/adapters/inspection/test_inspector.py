@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidemark.adapters.inspection.inspector import HtmlInspector
+from tidemark.adapters.inspection.inspector import DocumentInspector
 from tidemark.domain.documents import Anomaly, Inspection, RawDocument
 from unit.adapters.inspection.inspector_pages import ANOMALIES, HONEST, NAV, PROSE, framed, page
 
@@ -23,7 +23,7 @@ def raw(
 
 
 def inspect(html: str | bytes) -> Inspection:
-    found = HtmlInspector().inspect(raw(html))
+    found = DocumentInspector().inspect(raw(html))
     assert found is not None
     return found
 
@@ -80,13 +80,6 @@ def test_blocks_are_numbers_that_json_and_a_database_can_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    "media_type", ["text/markdown", "application/pdf", "text/plain", "application/json", ""]
-)
-def test_what_is_no_web_page_is_not_looked_at(media_type: str) -> None:
-    assert HtmlInspector().inspect(raw("<h1>404</h1>", media_type)) is None
-
-
-@pytest.mark.parametrize(
     "content",
     [
         b"", b"   ", b"\0\1\2binary", b"<", b"<html", b"<!-- comment -->", b"</p></p>", b"<html></html>",
@@ -96,12 +89,12 @@ def test_what_is_no_web_page_is_not_looked_at(media_type: str) -> None:
     ],
 )  # fmt: skip
 def test_it_never_raises_for_what_a_page_holds(content: bytes) -> None:
-    found = HtmlInspector().inspect(raw(content, charset=None))
+    found = DocumentInspector().inspect(raw(content, charset=None))
     assert found is None or found.text_length >= 0
 
 
 def test_a_page_nested_without_end_is_left_to_the_partitioner_to_refuse() -> None:
-    assert HtmlInspector().inspect(raw("<div>" * 5000 + "x")) is None
+    assert DocumentInspector().inspect(raw("<div>" * 5000 + "x")) is None
 
 
 def test_the_boilerplate_of_the_site_is_no_part_of_the_text_and_can_be_learned_again() -> None:
@@ -111,7 +104,7 @@ def test_the_boilerplate_of_the_site_is_no_part_of_the_text_and_can_be_learned_a
     html = page("Gauges", f"<main><h1>Gauges</h1><p>{PROSE * 3}</p>{notice}</main>")
     plain, known = inspect(html.replace(notice, "")), inspect(html)
     boilerplate = frozenset(known.blocks) - frozenset(plain.blocks)
-    found = HtmlInspector().inspect(raw(html), boilerplate)
+    found = DocumentInspector().inspect(raw(html), boilerplate)
     assert found is not None
     assert found.blocks == known.blocks
     assert found.text_hash == plain.text_hash != known.text_hash
@@ -130,7 +123,7 @@ _PIECES = st.sampled_from(
 @given(st.lists(_PIECES, max_size=40).map("".join))
 @settings(max_examples=150, deadline=None)
 def test_it_never_raises_for_a_broken_page(html: str) -> None:
-    found = HtmlInspector().inspect(raw(html))
+    found = DocumentInspector().inspect(raw(html))
     assert found is None or found.text_length >= 0
 
 
@@ -141,7 +134,7 @@ def test_no_page_of_real_documentation_is_suspected(folder: str) -> None:
     assert pages
     step = max(1, len(pages) // 25)
     for path in pages[::step]:
-        found = HtmlInspector().inspect(raw(path.read_bytes()))
+        found = DocumentInspector().inspect(raw(path.read_bytes()))
         expected = Anomaly.SOFT_404 if path.name == "404.html" else None
         assert found is not None
         assert found.anomaly is expected, (path.name, found.detail)

@@ -3,8 +3,9 @@
 from datetime import timedelta
 
 import pytest
-from worlds import SOURCE, MarkInspector, World, page
+from worlds import SOURCE, World, page
 
+from fakes.inspector import MarkInspector
 from tidemark.domain.guards import Guards
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import AliasKind

@@ -13,8 +13,9 @@ from takedowns import (
     stores_of,
     taken_down,
 )
-from worlds import SOURCE, MarkInspector, World, page
+from worlds import SOURCE, World, page
 
+from fakes.inspector import MarkInspector
 from fakes.source import MemorySource
 from tidemark.domain.identity import document_id
 from tidemark.domain.summary import RunSummary

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from kills import Fuse, Killing, killed
-from worlds import SOURCE, MarkInspector, World, page
+from worlds import SOURCE, World, page
 
 from fakes.embedder import HashEmbedder
+from fakes.inspector import MarkInspector
 from fakes.source import MemorySource
 from tidemark.domain.chunks import PointWrite, SparseVector
 from tidemark.domain.documents import (

@@ -1,6 +1,5 @@
 """Which profile a document gets: by its path, by its source, or by its own content."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -8,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from tidemark.domain.documents import Element, ElementKind, PartitionedDocument
 from tidemark.domain.profile import BUILT_IN, Profile, ProfileChoice
+from tidemark.stages.chunking import language
 from tidemark.stages.chunking.cohesion import is_question
 
 # What kind of document one is, by its elements alone; "docs" unless something else is clear.
@@ -27,29 +27,6 @@ _CHARS_PER_HEADING = 9000
 _PARAGRAPH_CHARS = 350
 _SPOKEN_CHARS = 80
 _STRUCTURE_SHARE = 0.15
-
-_CLAUSE = re.compile(
-    r"(?:§+\s*\d|(?:\d{1,3}\.){1,4}\d{0,3}\s+\S|\((?:\d{1,2}|[a-z]{1,2}|[ivx]{1,5})\)\s"
-    r"|(?:article|section|clause|schedule|artikel|abschnitt|artículo|cláusula|articolo|clausola|artigo)"
-    r"\s+(?:\d{1,3}|[ivxlc]{1,6})\b)",
-    re.IGNORECASE,
-)
-_LEGAL = re.compile(
-    r"\b(?:shall|notwithstanding|liable|negligence|hereby|hereof|herein|hereto|hereunder|thereof|whereas|agreement|licensee|licensor|lessee|lessor|"
-    r"tenant|landlord|indemnif\w+|liabilit\w+|governing law|terminat\w+|warrant\w+|the part(?:y|ies)|"
-    r"vertrag\w*|vertragspart\w+|haftung|kündigung|gewährleistung|auftragnehmer\w*|auftraggeber\w*|"
-    r"contrat|les parties|résiliation|responsabilité|preneur|bailleur|ci-après|"
-    r"contrato|las partes|rescisión|responsabilidad|arrendatario|arrendador|"
-    r"contratto|le parti|recesso|responsabilità|as partes|rescisão|overeenkomst|partijen|"
-    r"aansprakelijkheid)\b",
-    re.IGNORECASE,
-)
-_STRONG_LEGAL = frozenset(
-    {"notwithstanding", "liable", "negligence", "shall", "hereby", "hereof", "herein", "hereto",
-     "hereunder", "thereof", "whereas", "the party", "the parties", "les parties", "las partes",
-     "le parti", "as partes", "partijen", "haftung", "auftragnehmer", "auftraggeber", "agreement",
-     "licensee", "licensor", "lessee", "lessor", "tenant", "landlord"}
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -93,7 +70,7 @@ class _Counts:
             self.prose += size
         else:
             self.structure += size
-        if _CLAUSE.match(head.lstrip()):
+        if language.NUMBERED_CLAUSE.match(head.lstrip()):
             self.clauses += 1
 
     def _add_question(self, element: Element, size: int) -> None:
@@ -147,8 +124,8 @@ def _is_numbered(counts: _Counts) -> bool:
 
 def _is_worded_as_contract(elements: Sequence[Element]) -> bool:
     """Whether the words are those of agreements and laws, by the head of each element."""
-    found = [word.casefold() for e in elements for word in _LEGAL.findall(e.text[:_HEAD])]
-    strong = sum(1 for word in found if word in _STRONG_LEGAL)
+    found = [word.casefold() for e in elements for word in language.LEGAL.findall(e.text[:_HEAD])]
+    strong = sum(1 for word in found if word in language.STRONG_LEGAL)
     enough = max(_LEAST_LEGAL_WORDS, _LEGAL_SHARE * len(elements))
     return len(found) >= enough and strong >= _LEAST_LEGAL_WORDS // 2
 

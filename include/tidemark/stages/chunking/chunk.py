@@ -17,7 +17,7 @@ from tidemark.domain.hashing import Canonical, digest_text, fingerprint
 from tidemark.domain.identity import Occurrences, point_ids, section_id
 from tidemark.domain.profile import Profile, ProfileChoice
 from tidemark.ports import CodeParser, Embedder, Tokenizer
-from tidemark.stages.chunking.packing import Atom, Sizes, pack
+from tidemark.stages.chunking.packing import Sizes, Split, pack
 from tidemark.stages.chunking.pieces import Cutter, Piece, kinds_of
 from tidemark.stages.chunking.sections import (
     Homes,
@@ -149,12 +149,12 @@ class _Chunker:
         text = region.rendered.text
         sizes = self._count([text[piece.start : piece.end] for piece in pieces])
         above = self._count([piece.prefix for piece in pieces])
-        atoms = [
-            Atom(piece.start, piece.end, number, number, sizes[number], 0.0, "", above[number])
+        splits = [
+            Split(piece.start, piece.end, number, number, sizes[number], 0.0, "", above[number])
             for number, piece in enumerate(pieces)
         ]
         most = profile.parent_tokens
-        parts = pack(atoms, Sizes(max(most * 3 // 4, 1), most, most // 8))
+        parts = pack(splits, Sizes(max(most * 3 // 4, 1), most, most // 8))
         parents: list[_Parent] = []
         for first, last in parts:
             own = list(pieces[first:last])

@@ -1,6 +1,6 @@
-"""Program code in parts: groups of lines, with the price of a boundary before each.
+"""Program code in parts: groups of lines, with the cost of a boundary before each.
 
-    a boundary before …                                            price
+    a boundary before …                                            cost
     -------------------------------------------------------------  ------------------------------------
     a definition at the top                                        0, more where no blank line is above
     a definition within another                                    small, a little more the deeper it is
@@ -26,7 +26,7 @@ from tidemark.domain.documents import Definition
 UNIT = "unit"
 """The kind of a ``Definition`` that only says which lines belong together."""
 WHOLE_CHARS = 480
-"""A unit up to this long is one part; of a longer one each line is, at a high price."""
+"""A unit up to this long is one part; of a longer one each line is, at a high cost."""
 CONTEXT_CHARS = 160
 """Of one line of context."""
 _CONTEXT_LINES = 5
@@ -129,14 +129,14 @@ class CodePart:
     """A range of a code text that packing does not part, in whole lines.
 
     start, end: characters, half open; without the line's end.
-    price: of a boundary before it.
+    cost: of a boundary before it.
     context: the first lines of the definitions that it is within, outermost first and indented as they stand:
         to be repeated above a piece that begins here.
     """
 
     start: int
     end: int
-    price: float
+    cost: float
     context: tuple[str, ...] = ()
 
 
@@ -154,7 +154,7 @@ class _Line:
     indent: int
     blank: bool
     glued: bool = False
-    price: float = 0.0
+    cost: float = 0.0
     context: tuple[str, ...] = ()
 
 
@@ -163,16 +163,16 @@ def code_parts(text: str, definitions: Sequence[Definition]) -> list[CodePart]:
     lines = _lines(text)
     _glue_units(lines, definitions)
     _glue_heads(text, lines, definitions)
-    _price(text, lines, definitions)
+    _set_costs(text, lines, definitions)
     parts: list[CodePart] = []
     for line in lines:
         last = parts[-1] if parts else None
         only_ends = _ENDS_ONLY.fullmatch(line.text) is not None
         if last and (line.glued or only_ends) and line.end - last.start <= 2 * WHOLE_CHARS:
-            parts[-1] = CodePart(last.start, line.end, last.price, last.context)
+            parts[-1] = CodePart(last.start, line.end, last.cost, last.context)
         else:
-            price = max(line.price, _IN_UNIT) if line.glued else line.price
-            parts.append(CodePart(line.start, line.end, price, line.context))
+            cost = max(line.cost, _IN_UNIT) if line.glued else line.cost
+            parts.append(CodePart(line.start, line.end, cost, line.context))
     return parts
 
 
@@ -249,8 +249,8 @@ def _glue_heads(text: str, lines: Sequence[_Line], definitions: Sequence[Definit
             at += 1
 
 
-def _price(text: str, lines: Sequence[_Line], definitions: Sequence[Definition]) -> None:
-    """Give each line its price and its context."""
+def _set_costs(text: str, lines: Sequence[_Line], definitions: Sequence[Definition]) -> None:
+    """Give each line its cost and its context."""
     heads = {one.start: one for one in definitions if one.kind != UNIT}
     regions = regions_of(text, definitions)
     region = next(regions, None)
@@ -270,28 +270,28 @@ def _price(text: str, lines: Sequence[_Line], definitions: Sequence[Definition])
         line.context = opened[-1].context if opened else ()
         first = line.end - len(line.text)
         if first in heads:
-            line.price = _definition_price(heads[first], line, first_of, previous)
+            line.cost = _definition_cost(heads[first], line, first_of, previous)
         else:
-            line.price = _line_price(
+            line.cost = _line_cost(
                 line, opened, first_of, previous, ended=ended, parsed=bool(heads)
             )
         previous = line
 
 
-def _definition_price(
+def _definition_cost(
     one: Definition, line: _Line, first_of: str | None, previous: _Line | None
 ) -> float:
     if first_of is not None and first_of != UNIT:
         return _FIRST_MEMBER
-    price = 0.0
+    cost = 0.0
     if one.level:
-        price = _BETWEEN_MEMBERS + _DEEPER_MEMBER * min(one.level - 1, _DEPTH)
+        cost = _BETWEEN_MEMBERS + _DEEPER_MEMBER * min(one.level - 1, _DEPTH)
     if previous is not None and not line.blank:
-        price += _NO_BLANK
-    return price
+        cost += _NO_BLANK
+    return cost
 
 
-def _line_price(
+def _line_cost(
     line: _Line,
     opened: Sequence[OpenRegion],
     first_of: str | None,
@@ -319,9 +319,9 @@ def _line_price(
         return _AFTER_COMMENT
     if line.blank:
         return _BLANK_AT_TOP if depth == 0 and inner is None else _AFTER_BLANK
-    price = _STATEMENT + _A_COLUMN * depth
+    cost = _STATEMENT + _A_COLUMN * depth
     if previous is not None and line.indent > previous.indent:
-        return price + _INTO_BLOCK
+        return cost + _INTO_BLOCK
     if previous is not None and line.indent < previous.indent:
-        return price - _OUT_OF_BLOCK
-    return price
+        return cost - _OUT_OF_BLOCK
+    return cost

@@ -1,14 +1,14 @@
-"""What belongs together: the price of a boundary between two neighbours, in the unit of ``packing``.
+"""What belongs together: the cost of a boundary between two neighbours, in the unit of ``packing``.
 
 Everything here looks at two neighbours alone and at a bounded part of them, so that an edit changes the
-prices next to it and no others.
+costs next to it and no others.
 """
 
 import re
 from collections.abc import Sequence
 
 from tidemark.domain.documents import Element, ElementKind
-from tidemark.stages.chunking import phrases
+from tidemark.stages.chunking import language
 from tidemark.stages.chunking.packing import INSEPARABLE
 
 _PROSE = frozenset(
@@ -29,16 +29,16 @@ _LEAD_CHARS = 160
 _EXEMPT_CHARS = 72
 _DENIAL_CHARS = 100
 
-TURN_PRICE = 2.0
-ANAPHOR_PRICE = 1.0
-ANSWER_PRICE = 1.5
-RUN_ON_PRICE = 1.0
-NESTED_ITEM_PRICE = 0.2
-ITEM_PRICE = 0.05
-BLOCK_PRICE = 0.25
+TURN_COST = 2.0
+ANAPHOR_COST = 1.0
+ANSWER_COST = 1.5
+RUN_ON_COST = 1.0
+NESTED_ITEM_COST = 0.2
+ITEM_COST = 0.05
+BLOCK_COST = 0.25
 
 
-def bonded(before: Element, after: Element, following: Element | None = None) -> bool:
+def coherent(before: Element, after: Element, following: Element | None = None) -> bool:
     """Whether a reader would not part two neighbouring elements while both fit.
 
     following: what comes after the second, which tells whose a caption is.
@@ -66,8 +66,8 @@ def bonded(before: Element, after: Element, following: Element | None = None) ->
     return _is_answer(before, after)
 
 
-def bond_price(before: Element, after: Element, following: Element | None = None) -> float:
-    """The price of a boundary between two neighbouring elements; ``following`` as in ``bonded``.
+def cohesion_cost(before: Element, after: Element, following: Element | None = None) -> float:
+    """The cost of a boundary between two neighbouring elements; ``following`` as in ``bonded``.
 
     0.0 for none, ``INSEPARABLE`` for what is never parted while both fit, about 1.0 for a paragraph that
     leans on the one before it. Within a list it grows with the depth of the second item.
@@ -76,23 +76,23 @@ def bond_price(before: Element, after: Element, following: Element | None = None
         if _restricts(after) or (is_question(before.text) and not is_question(after.text)):
             return INSEPARABLE
         deeper = max((after.level or 1) - (before.level or 1), 0)
-        return ITEM_PRICE + NESTED_ITEM_PRICE * ((after.level or 1) - 1) + 1.5 * deeper
-    if before.kind is ElementKind.TITLE or bonded(before, after, following):
+        return ITEM_COST + NESTED_ITEM_COST * ((after.level or 1) - 1) + 1.5 * deeper
+    if before.kind is ElementKind.TITLE or coherent(before, after, following):
         return INSEPARABLE
-    price = BLOCK_PRICE if after.kind in {ElementKind.DEFINITION, *_BLOCKS} else 0.0
+    cost = BLOCK_COST if after.kind in {ElementKind.DEFINITION, *_BLOCKS} else 0.0
     if after.kind in _PROSE:
-        price = max(price, leaning(after.text))
+        cost = max(cost, leaning(after.text))
         if _runs_on(before, after):
-            price = max(price, RUN_ON_PRICE)
-    return price
+            cost = max(cost, RUN_ON_COST)
+    return cost
 
 
-def sentence_bond(before: str, after: str) -> float:
-    """The price of a boundary between two neighbouring sentences of one paragraph, above that of any."""
-    if _ends_open(before) or phrases.CLAUSE_NUMBER.fullmatch(before.strip()[:_LABEL_CHARS]):
+def sentence_cohesion(before: str, after: str) -> float:
+    """The cost of a boundary between two neighbouring sentences of one paragraph, above that of any."""
+    if _ends_open(before) or language.CLAUSE_NUMBER.fullmatch(before.strip()[:_LABEL_CHARS]):
         return INSEPARABLE
     if _asks(before) and not _asks(after):
-        return ANSWER_PRICE
+        return ANSWER_COST
     return leaning(after)
 
 
@@ -104,22 +104,22 @@ def continues(text: str) -> bool:
 def leaning(text: str) -> float:
     """How much a text leans on the one before it: an exception wholly, a turn, a pronoun; else 0.0."""
     head = text[:_LEAD_CHARS]
-    if phrases.RESTRICTION.match(head):
+    if language.RESTRICTION.match(head):
         return INSEPARABLE
-    if phrases.TURN.match(head) or phrases.EXEMPT.search(head, 0, _EXEMPT_CHARS):
-        return TURN_PRICE
+    if language.TURN.match(head) or language.EXEMPT.search(head, 0, _EXEMPT_CHARS):
+        return TURN_COST
     if (
         len(text) <= _DENIAL_CHARS
         and text.rstrip(" .\n").endswith(("not", "n't", "n’t"))
-        and phrases.DENIAL.fullmatch(text)
+        and language.DENIAL.fullmatch(text)
     ):
-        return TURN_PRICE
-    return ANAPHOR_PRICE if phrases.ANAPHOR.match(head) else 0.0
+        return TURN_COST
+    return ANAPHOR_COST if language.ANAPHOR.match(head) else 0.0
 
 
 def is_question(text: str) -> bool:
     """Whether a text is one question: short with its mark at the end, or labelled as one."""
-    if phrases.QUESTION_LABEL.match(text[:_LABEL_CHARS]):
+    if language.QUESTION_LABEL.match(text[:_LABEL_CHARS]):
         return True
     return len(text) <= _QUESTION_CHARS and _asks(text)
 
@@ -152,8 +152,8 @@ def _asks_in_greek(text: str) -> bool:
 
 def _is_answer(before: Element, after: Element) -> bool:
     """Whether a labelled answer follows what need not look like a question."""
-    label = phrases.ANSWER_LABEL.match(after.text[:_LABEL_CHARS])
-    return bool(label) and bool(phrases.QUESTION_LABEL.match(before.text[:_LABEL_CHARS]))
+    label = language.ANSWER_LABEL.match(after.text[:_LABEL_CHARS])
+    return bool(label) and bool(language.QUESTION_LABEL.match(before.text[:_LABEL_CHARS]))
 
 
 def _captions(before: Element, after: Element) -> bool:
@@ -166,14 +166,14 @@ def _captions(before: Element, after: Element) -> bool:
 def _is_caption(text: str) -> bool:
     head = text[:_LABEL_CHARS]
     return len(text) <= 2 * _INTRODUCTION_CHARS and bool(
-        phrases.CAPTION_NUMBER.match(head) or phrases.UNNUMBERED_CAPTION.match(head)
+        language.CAPTION_NUMBER.match(head) or language.UNNUMBERED_CAPTION.match(head)
     )
 
 
 def _is_closing_caption(text: str) -> bool:
     """Whether a caption tells of what is above it (a picture, mostly), and does not head what follows."""
     stripped = text.strip()
-    if phrases.NOTE_LABEL.fullmatch(stripped) or _ends_open(stripped):
+    if language.NOTE_LABEL.fullmatch(stripped) or _ends_open(stripped):
         return False
     return (
         _is_caption(text)
@@ -223,11 +223,13 @@ def _is_label(text: str) -> bool:
     # A quotation mark or a face after the stop takes nothing from it.
     if not _AFTER_LAST_STOP.sub("", stripped).endswith(_STOPS) or _ends_open(stripped):
         return True
-    return bool(phrases.NOTE_LABEL.fullmatch(stripped) or phrases.CLAUSE_NUMBER.fullmatch(stripped))
+    return bool(
+        language.NOTE_LABEL.fullmatch(stripped) or language.CLAUSE_NUMBER.fullmatch(stripped)
+    )
 
 
 def _restricts(after: Element) -> bool:
-    return after.kind in _PROSE and bool(phrases.RESTRICTION.match(after.text[:_LEAD_CHARS]))
+    return after.kind in _PROSE and bool(language.RESTRICTION.match(after.text[:_LEAD_CHARS]))
 
 
 def _runs_on(before: Element, after: Element) -> bool:

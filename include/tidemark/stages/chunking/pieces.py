@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tidemark.domain.documents import Element, ElementKind
 from tidemark.domain.errors import DocumentError
 from tidemark.ports import Tokenizer
-from tidemark.stages.chunking.packing import Atom
+from tidemark.stages.chunking.packing import Split
 from tidemark.stages.chunking.sections import Region
 from tidemark.stages.chunking.strategies import Room, Strategy
 
@@ -75,7 +75,7 @@ def count_one(text: str, tokenizer: Tokenizer) -> int:
     return tokenizer.count([text])[0] - tokenizer.special_tokens
 
 
-_BREADCRUMB_SHARE = 3
+_CONTEXT_SHARE = 3
 _ATTEMPTS = 6
 _ALWAYS_CUT = frozenset({"paragraph", "faq", "contract", "semantic", "code"})
 """Strategies that part what would fit one chunk."""
@@ -168,7 +168,7 @@ class Cutter:
         profile = self.strategy.profile
         names = names_of(self.title, region.path)
         above, above_tokens = heading_context(
-            names, allowed // _BREADCRUMB_SHARE, self.strategy.tokenizer
+            names, allowed // _CONTEXT_SHARE, self.strategy.tokenizer
         )
         budget = allowed - above_tokens
         target = profile.target_tokens - self.strategy.tokenizer.special_tokens
@@ -180,30 +180,32 @@ class Cutter:
         if total <= min(room.target, room.limit) and profile.strategy not in _ALWAYS_CUT:
             last = len(region.elements) - 1
             return [piece_of(region, (0, len(text)), (0, last), "", above)]
-        atoms = self.strategy.atoms(region.elements, region.rendered, region.tokens, room)
+        splits = self.strategy.splits(region.elements, region.rendered, region.tokens, room)
         pieces: list[Piece] = []
-        for first, last in self.strategy.pieces(atoms, room):
-            begin = self._begin(atoms, first, region, repeat) if pieces and repeat else None
-            head, tail = atoms[first], atoms[last - 1]
+        for first, last in self.strategy.pieces(splits, room):
+            begin = self._begin(splits, first, region, repeat) if pieces and repeat else None
+            head, tail = splits[first], splits[last - 1]
             if kinds_of(region.elements[head.first : tail.last + 1]) == (ElementKind.TITLE.value,):
                 continue  # more headings on end than fit with a text: their place in the tree is enough
             bounds = (head.start if begin is None else begin, tail.end)
             pieces.append(piece_of(region, bounds, (head.first, tail.last), head.prefix, above))
         return pieces
 
-    def _begin(self, atoms: Sequence[Atom], first: int, region: Region, repeat: int) -> int | None:
+    def _begin(
+        self, splits: Sequence[Split], first: int, region: Region, repeat: int
+    ) -> int | None:
         """Where a piece begins that repeats the end of the one before it; None when it does not."""
-        head, before = atoms[first], atoms[first - 1]
+        head, before = splits[first], splits[first - 1]
         if head.prefix or not self._overlaps(region, before, head):
             return None
         start: int | None = None
         left = repeat
         for number in range(first - 1, -1, -1):
-            atom = atoms[number]
-            if atom.tokens > left or atom.prefix or not self._overlaps(region, atom, head):
+            split = splits[number]
+            if split.tokens > left or split.prefix or not self._overlaps(region, split, head):
                 break
-            left -= atom.tokens
-            start = atom.start
+            left -= split.tokens
+            start = split.start
         if start is not None:
             return start
         text = region.rendered.text[before.start : before.end]
@@ -215,11 +217,11 @@ class Cutter:
             place += 1
         return before.start + place if place < len(text) else None
 
-    def _overlaps(self, region: Region, atom: Atom, head: Atom) -> bool:
-        """Whether an atom may be repeated above another: no structure is between them."""
-        between = range(atom.first, head.first + 1)
+    def _overlaps(self, region: Region, split: Split, head: Split) -> bool:
+        """Whether an split may be repeated above another: no structure is between them."""
+        between = range(split.first, head.first + 1)
         prose = all(region.elements[index].kind.value in _OVERLAPPING for index in between)
-        return prose and (atom.first == head.first or self.strategy.overlaps_paragraphs)
+        return prose and (split.first == head.first or self.strategy.overlaps_paragraphs)
 
 
 def kinds_of(elements: Sequence[Element]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A section's elements as atoms: what is short stays whole, what is long is opened in its natural parts."""
+"""A section's elements as splits: what is short stays whole, what is long is opened in its natural parts."""
 
 import unicodedata
 from bisect import bisect_left
@@ -9,8 +9,8 @@ from zlib import crc32
 from tidemark.domain.documents import Definition, Element, ElementKind
 from tidemark.ports import CodeParser, Tokenizer
 from tidemark.stages.chunking.code import UNIT, code_parts, definition_groups
-from tidemark.stages.chunking.cohesion import bond_price, bonded, caption_of, sentence_bond
-from tidemark.stages.chunking.packing import INSEPARABLE, Atom
+from tidemark.stages.chunking.cohesion import caption_of, coherent, cohesion_cost, sentence_cohesion
+from tidemark.stages.chunking.packing import INSEPARABLE, Split
 from tidemark.stages.chunking.sections import Rendered
 from tidemark.stages.chunking.sentences import clause_spans, sentence_spans
 
@@ -85,12 +85,12 @@ def is_grapheme_boundary(text: str, place: int) -> bool:
     return True
 
 
-SENTENCE_PRICE = 0.3
-CLAUSE_PRICE = 2.0
-CUT_PRICE = 3.0
-NEW_PLACE_PRICE = 0.3
+SENTENCE_COST = 0.3
+CLAUSE_COST = 2.0
+CUT_COST = 3.0
+POSITION_COST = 0.3
 CODE_SPREAD = 0.2
-"""Of it in code, whose own prices tell its places apart in smaller steps."""
+"""Of it in code, whose own costs tell its places apart in smaller steps."""
 _MIN_ROOM_SHARE = 2
 _DEEPEST = 3
 """Level of the definitions that are kept whole within one that is too long."""
@@ -110,23 +110,23 @@ class Opening:
     prose: int
     tables: int
     code: int
-    bonds: bool = True
+    cohesion: bool = True
     definitions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A range of one element's text before it is measured; as in ``Atom``."""
+    """A range of one element's text before it is measured; as in ``Split``."""
 
     start: int
     end: int
-    price: float = 0.0
+    cost: float = 0.0
     prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Here:
-    """One element's text, where in its section it begins, and the price of a boundary before it.
+    """One element's text, where in its section it begins, and the cost of a boundary before it.
 
     beside: tokens of the heading or the caption that no piece may part from it: it is opened where it fits
         only without them.
@@ -136,14 +136,14 @@ class _Here:
     text: str
     start: int
     index: int
-    price: float
+    cost: float
     beside: int = 0
     caption: str = ""
     below: int = 0
 
-    def whole(self, size: int) -> Atom:
+    def whole(self, size: int) -> Split:
         end = self.start + len(self.text)
-        return Atom(self.start, end, self.index, self.index, size, self.price)
+        return Split(self.start, end, self.index, self.index, size, self.cost)
 
 
 def size_of(tokens: int, chars: int) -> int:
@@ -153,25 +153,25 @@ def size_of(tokens: int, chars: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
-    """Makes the atoms of a section whose pieces may hold ``limit`` tokens of their own."""
+    """Makes the splits of a section whose pieces may hold ``limit`` tokens of their own."""
 
     tokenizer: Tokenizer
     limit: int
     opening: Opening
     code: CodeParser | None = None
 
-    def atoms(
+    def splits(
         self, elements: Sequence[Element], rendered: Rendered, tokens: Sequence[int]
-    ) -> list[Atom]:
-        """Atoms in order; ``tokens`` are those of each element's rendered text."""
+    ) -> list[Split]:
+        """Splits in order; ``tokens`` are those of each element's rendered text."""
         shown = [index for index, (start, end) in enumerate(rendered.spans) if start < end]
         seen = [elements[index] for index in shown]
-        atoms: list[Atom] = []
+        splits: list[Split] = []
         beside = 0
         for place, index in enumerate(shown):
             start, end = rendered.spans[index]
             beside = beside if place and seen[place - 1].kind in _HEADING else 0
-            price = _new_place(rendered.text, start, end) + self._bond(seen, place)
+            cost = _position_cost(rendered.text, start, end) + self._cohesion(seen, place)
             caption, below = "", 0
             about = caption_of(seen, place)
             if about is not None:
@@ -179,22 +179,24 @@ class Splitter:
                 caption = rendered.text[first:last]
                 below = tokens[shown[about]] if about > place else 0
             whole = rendered.text[start:end]
-            here = _Here(whole, start, index, price, beside + below, caption, below)
-            atoms += self._element(seen, place, here, tokens)
+            here = _Here(whole, start, index, cost, beside + below, caption, below)
+            splits += self._element(seen, place, here, tokens)
             beside += tokens[index]
-        return atoms
+        return splits
 
-    def _bond(self, seen: Sequence[Element], place: int) -> float:
-        if not place or not self.opening.bonds:
+    def _cohesion(self, seen: Sequence[Element], place: int) -> float:
+        if not place or not self.opening.cohesion:
             return 0.0
         before = seen[place - 1]
         if place == 1 and before.kind is ElementKind.CAPTION:
             return INSEPARABLE  # nothing is above it that it could belong to
-        return bond_price(before, seen[place], seen[place + 1] if place + 1 < len(seen) else None)
+        return cohesion_cost(
+            before, seen[place], seen[place + 1] if place + 1 < len(seen) else None
+        )
 
     def _element(
         self, seen: Sequence[Element], place: int, here: _Here, tokens: Sequence[int]
-    ) -> list[Atom]:
+    ) -> list[Split]:
         element = seen[place]
         size = size_of(tokens[here.index], len(here.text))
         room = max(self.limit - here.beside, 1)
@@ -207,7 +209,7 @@ class Splitter:
                 return [here.whole(size)]
             return self._measured(here, self._code(element, here.text), spread=CODE_SPREAD)
         # A long paragraph that introduces a list gives its last sentence to the list.
-        leads = self.opening.bonds and _leads(seen, place)
+        leads = self.opening.cohesion and _leads(seen, place)
         most = self.opening.prose // 2 if leads else self.opening.prose
         if size <= min(most, room):
             return [here.whole(size)]
@@ -246,7 +248,7 @@ class Splitter:
     def _code(self, element: Element, text: str) -> Iterator[Part]:
         definitions = self.code.definitions(text, element.syntax) if self.code else []
         parts = [
-            Part(part.start, part.end, part.price, self._signature(part.context))
+            Part(part.start, part.end, part.cost, self._signature(part.context))
             for part in code_parts(text, definitions)
         ]
         if self.opening.definitions:
@@ -293,40 +295,40 @@ class Splitter:
         before = ""
         for start, end in sentence_spans(text):
             sentence = text[start:end]
-            price = SENTENCE_PRICE
-            if before and self.opening.bonds:
-                price += sentence_bond(before, sentence)
-            yield Part(start, end, price)
+            cost = SENTENCE_COST
+            if before and self.opening.cohesion:
+                cost += sentence_cohesion(before, sentence)
+            yield Part(start, end, cost)
             before = sentence
 
     def _measured(
         self, here: _Here, parts: Iterator[Part] | list[Part], spread: float = 1.0
-    ) -> list[Atom]:
-        """Atoms of parts of one element; a part over the limit is cut by clauses, then by words."""
+    ) -> list[Split]:
+        """Splits of parts of one element; a part over the limit is cut by clauses, then by words."""
         text, index, listed = here.text, here.index, list(parts)
         prefixes = dict.fromkeys(part.prefix for part in listed if part.prefix)
         sizes = dict(zip(prefixes, self._count(list(prefixes)), strict=True))
         counts = self._count([text[part.start : part.end] for part in listed])
-        atoms: list[Atom] = []
+        splits: list[Split] = []
         for part, tokens in zip(listed, counts, strict=True):
             above = sizes.get(part.prefix, 0)
             size = size_of(tokens, part.end - part.start)
-            dear = here.price
-            if atoms:
-                dear = part.price + spread * _new_place(text, part.start, part.end)
+            first_cost = here.cost
+            if splits:
+                first_cost = part.cost + spread * _position_cost(text, part.start, part.end)
             # What no piece may part from the element's begin leaves its first part less room.
-            beside = here.beside if not atoms else 0
+            beside = here.beside if not splits else 0
             room = max(self.limit - above - beside, 1)
             if size <= room:
                 start, end = here.start + part.start, here.start + part.end
-                atoms.append(Atom(start, end, index, index, size, dear, part.prefix, above))
+                splits.append(Split(start, end, index, index, size, first_cost, part.prefix, above))
                 continue
-            for start, end, price in self._cut(text, part, room):
+            for start, end, cost in self._cut(text, part, room):
                 size = size_of(self._count([text[start:end]])[0], end - start)
-                price = dear if start == part.start else price
+                cost = first_cost if start == part.start else cost
                 start, end = here.start + start, here.start + end
-                atoms.append(Atom(start, end, index, index, size, price, part.prefix, above))
-        return atoms
+                splits.append(Split(start, end, index, index, size, cost, part.prefix, above))
+        return splits
 
     def _cut(self, text: str, part: Part, room: int) -> Iterator[tuple[int, int, float]]:
         """A sentence or a line that is too long: by clauses where they fit, else by words."""
@@ -336,10 +338,10 @@ class Splitter:
         for (start, end), tokens in zip(clauses, counts, strict=True):
             at = part.start + start
             if size_of(tokens, end - start) <= room:
-                yield at, part.start + end, CLAUSE_PRICE
+                yield at, part.start + end, CLAUSE_COST
                 continue
             for s, e in cut_by_tokens(whole[start:end], room, self.tokenizer):
-                yield at + s, at + e, CUT_PRICE if s else CLAUSE_PRICE
+                yield at + s, at + e, CUT_COST if s else CLAUSE_COST
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         return [count - self.tokenizer.special_tokens for count in self.tokenizer.count(texts)]
@@ -353,14 +355,14 @@ def _leads(elements: Sequence[Element], index: int) -> bool:
         following is not None
         and element.kind is ElementKind.TEXT
         and following.kind in _INTRODUCED
-        and bonded(element, following)
+        and coherent(element, following)
     )
 
 
-def _new_place(text: str, start: int, end: int) -> float:
-    """A small price by what stands at a place and not by its position: it tells places apart."""
+def _position_cost(text: str, start: int, end: int) -> float:
+    """A small cost by what stands at a place and not by its position: it tells places apart."""
     head = text[start : min(end, start + 64)].encode("utf-8", "surrogatepass")
-    return NEW_PLACE_PRICE * crc32(head) / 2**32
+    return POSITION_COST * crc32(head) / 2**32
 
 
 def _line_spans(text: str) -> list[tuple[int, int]]:

@@ -25,9 +25,9 @@ from tidemark.domain.documents import Element, ElementKind
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.profile import STRATEGIES, Profile
 from tidemark.ports import CodeParser, Embedder, Tokenizer
-from tidemark.stages.chunking import phrases
-from tidemark.stages.chunking.cohesion import ANAPHOR_PRICE, is_question
-from tidemark.stages.chunking.packing import BREAK, INSEPARABLE, Atom, Packer, Sizes, fill, pack
+from tidemark.stages.chunking import language
+from tidemark.stages.chunking.cohesion import ANAPHOR_COST, is_question
+from tidemark.stages.chunking.packing import BREAK, INSEPARABLE, Packer, Sizes, Split, fill, pack
 from tidemark.stages.chunking.sections import Rendered
 from tidemark.stages.chunking.splits import Opening, Splitter, cut_by_tokens
 
@@ -46,37 +46,37 @@ _MOST = 8_192
 
 
 def meaning_breaks(
-    atoms: Sequence[Atom], text: str, profile: Profile, most: int, embedder: Embedder
-) -> list[Atom]:
-    """The atoms with the boundaries wanted where meaning parts, and others at a price.
+    splits: Sequence[Split], text: str, profile: Profile, most: int, embedder: Embedder
+) -> list[Split]:
+    """The splits with the boundaries wanted where meaning parts, and others at a cost.
 
     most: tokens of the longest text that the embedder is given.
     Raises what the embedder raises.
     """
-    if len(atoms) < 3:
-        return list(atoms)
-    distances = _distances(atoms, text, profile.window, most, embedder)
+    if len(splits) < 3:
+        return list(splits)
+    distances = _distances(splits, text, profile.window, most, embedder)
     ordered = sorted(distances)
     edge = ordered[min(len(ordered) * profile.percentile // 100, len(ordered) - 1)]
-    repriced = [atoms[0]]
-    for atom, distance in zip(atoms[1:], distances, strict=True):
-        wanted = distance >= edge and distance > 0 and atom.price < _BREAKS_UNDER
-        price = BREAK if wanted else max(_WITHIN * (1 - distance), atom.price)
-        repriced.append(replace(atom, price=price))
-    return repriced
+    adjusted = [splits[0]]
+    for split, distance in zip(splits[1:], distances, strict=True):
+        wanted = distance >= edge and distance > 0 and split.cost < _BREAKS_UNDER
+        cost = BREAK if wanted else max(_WITHIN * (1 - distance), split.cost)
+        adjusted.append(replace(split, cost=cost))
+    return adjusted
 
 
 def _distances(
-    atoms: Sequence[Atom], text: str, window: int, most: int, embedder: Embedder
+    splits: Sequence[Split], text: str, window: int, most: int, embedder: Embedder
 ) -> list[float]:
     """The cosine distance over each boundary; each side's text is embedded once."""
     befores: list[str] = []
     afters: list[str] = []
-    for index in range(1, len(atoms)):
-        first = _reach(atoms, range(index - 1, max(index - window, 0) - 1, -1), most)
-        last = _reach(atoms, range(index, min(index + window, len(atoms))), most)
-        befores.append(text[atoms[first].start : atoms[index - 1].end])
-        afters.append(text[atoms[index].start : atoms[last].end])
+    for index in range(1, len(splits)):
+        first = _reach(splits, range(index - 1, max(index - window, 0) - 1, -1), most)
+        last = _reach(splits, range(index, min(index + window, len(splits))), most)
+        befores.append(text[splits[first].start : splits[index - 1].end])
+        afters.append(text[splits[index].start : splits[last].end])
     unique = list(dict.fromkeys([*befores, *afters]))
     vectors: dict[str, tuple[float, ...]] = {}
     for first in range(0, len(unique), _MOST):
@@ -88,11 +88,11 @@ def _distances(
     ]
 
 
-def _reach(atoms: Sequence[Atom], indices: range, most: int) -> int:
-    """The last of the indices whose atoms together have at most ``most`` tokens; the first always counts."""
+def _reach(splits: Sequence[Split], indices: range, most: int) -> int:
+    """The last of the indices whose splits together have at most ``most`` tokens; the first always counts."""
     reached, total = indices[0], 0
     for index in indices:
-        total += atoms[index].tokens
+        total += splits[index].tokens
         if total > most:
             break
         reached = index
@@ -100,9 +100,9 @@ def _reach(atoms: Sequence[Atom], indices: range, most: int) -> int:
 
 
 REACH = 0.6
-"""A piece of prose may go this share over the target at the price of 1."""
-_LETTERED_PRICE = 0.4
-_IN_CLAUSE_PRICE = 0.6
+"""A piece of prose may go this share over the target at the cost of 1."""
+_LETTERED_COST = 0.4
+_IN_CLAUSE_COST = 0.6
 _GREEDY = frozenset({"recursive", "sentence", "fixed"})
 """To them a section is one run of text: bonds do not count, and overlap reaches over paragraphs."""
 
@@ -148,55 +148,55 @@ class Strategy:
     def overlaps_paragraphs(self) -> bool:
         return self.profile.strategy in _GREEDY
 
-    def atoms(
+    def splits(
         self,
         elements: Sequence[Element],
         rendered: Rendered,
         tokens: Sequence[int],
         room: Room,
-    ) -> list[Atom]:
-        """The atoms of one section; ``tokens`` are those of each element."""
+    ) -> list[Split]:
+        """The splits of one section; ``tokens`` are those of each element."""
         if self.profile.strategy == "fixed":
             return self._windows(rendered, room)
         splitter = Splitter(self.tokenizer, room.limit, self._opening(room), self.code)
-        atoms = splitter.atoms(elements, rendered, tokens)
-        reprice = _REPRICED.get(self.profile.strategy)
-        if reprice is not None:
-            return reprice(atoms, elements, rendered)
+        splits = splitter.splits(elements, rendered, tokens)
+        adjust = _ADJUSTMENTS.get(self.profile.strategy)
+        if adjust is not None:
+            return adjust(splits, elements, rendered)
         if self.embedder is not None and self.profile.strategy == "semantic":
-            return meaning_breaks(atoms, rendered.text, self.profile, room.limit, self.embedder)
-        return atoms
+            return meaning_breaks(splits, rendered.text, self.profile, room.limit, self.embedder)
+        return splits
 
-    def pieces(self, atoms: Sequence[Atom], room: Room) -> list[tuple[int, int]]:
-        """Half-open ranges of atoms."""
+    def pieces(self, splits: Sequence[Split], room: Room) -> list[tuple[int, int]]:
+        """Half-open ranges of splits."""
         packer: Packer = fill if self.profile.strategy in _GREEDY else pack
         reach = max(int(room.target * REACH), 1)
         if self.profile.strategy in {"paragraph", "faq", "contract"}:
             reach = max(room.limit - room.target, 1)
-        return packer(atoms, Sizes(room.target, room.limit, room.least, reach))
+        return packer(splits, Sizes(room.target, room.limit, room.least, reach))
 
     def _opening(self, room: Room) -> Opening:
         limit, target = room.limit, room.target
         over = min(int(target * (1 + REACH)), limit)
         strategy = self.profile.strategy
-        bonds = strategy not in _GREEDY
+        cohesion = strategy not in _GREEDY
         if strategy in {"semantic", "sentence"}:
-            return Opening(0, limit, limit, bonds)
+            return Opening(0, limit, limit, cohesion)
         if strategy in {"paragraph", "faq", "contract", "whole"}:
-            return Opening(limit, limit, limit, bonds)
+            return Opening(limit, limit, limit, cohesion)
         if strategy == "recursive":
-            return Opening(target, target, target, bonds)
+            return Opening(target, target, target, cohesion)
         if strategy == "table":
-            return Opening(over, target, limit, bonds)
+            return Opening(over, target, limit, cohesion)
         if strategy == "code":
-            return Opening(over, limit, target, bonds, definitions=True)
-        return Opening(over, limit, limit, bonds, definitions=True)
+            return Opening(over, limit, target, cohesion, definitions=True)
+        return Opening(over, limit, limit, cohesion, definitions=True)
 
-    def _windows(self, rendered: Rendered, room: Room) -> list[Atom]:
+    def _windows(self, rendered: Rendered, room: Room) -> list[Split]:
         """Windows of equal size over a section's whole text, whatever stands there."""
         cuts = cut_by_tokens(rendered.text, room.target, self.tokenizer)
         counts = self.tokenizer.count([rendered.text[start:end] for start, end in cuts])
-        atoms: list[Atom] = []
+        splits: list[Split] = []
         for (start, end), tokens in zip(cuts, counts, strict=True):
             inside = [
                 index
@@ -204,32 +204,32 @@ class Strategy:
                 if first < end and last > start
             ]
             own = tokens - self.tokenizer.special_tokens
-            atoms.append(Atom(start, end, inside[0], inside[-1], own))
-        return atoms
+            splits.append(Split(start, end, inside[0], inside[-1], own))
+        return splits
 
 
 def _paragraphs(
-    atoms: Sequence[Atom], elements: Sequence[Element], _rendered: Rendered
-) -> list[Atom]:
+    splits: Sequence[Split], elements: Sequence[Element], _rendered: Rendered
+) -> list[Split]:
     """A boundary is wanted before each element that nothing binds to the one before it."""
-    repriced: list[Atom] = list(atoms[:1])
-    for before, atom in pairwise(atoms):
-        within = before.last == atom.first
-        listed = elements[atom.first].kind is ElementKind.LIST_ITEM
-        loose = not within and not listed and atom.price < ANAPHOR_PRICE
-        repriced.append(replace(atom, price=BREAK) if loose else atom)
-    return repriced
+    adjusted: list[Split] = list(splits[:1])
+    for before, split in pairwise(splits):
+        within = before.last == split.first
+        listed = elements[split.first].kind is ElementKind.LIST_ITEM
+        loose = not within and not listed and split.cost < ANAPHOR_COST
+        adjusted.append(replace(split, cost=BREAK) if loose else split)
+    return adjusted
 
 
 def _questions(
-    atoms: Sequence[Atom], elements: Sequence[Element], rendered: Rendered
-) -> list[Atom]:
+    splits: Sequence[Split], elements: Sequence[Element], rendered: Rendered
+) -> list[Split]:
     """A boundary is wanted before each question, and none within its answer while it fits."""
-    repriced: list[Atom] = list(atoms[:1])
-    asked = elements[atoms[0].first] if atoms and _asks(elements, rendered, atoms[0]) else None
-    for before, atom in pairwise(atoms):
-        element = elements[atom.first]
-        asks = atom.first != before.last and _asks(elements, rendered, atom)
+    adjusted: list[Split] = list(splits[:1])
+    asked = elements[splits[0].first] if splits and _asks(elements, rendered, splits[0]) else None
+    for before, split in pairwise(splits):
+        element = elements[split.first]
+        asks = split.first != before.last and _asks(elements, rendered, split)
         if asks and asked is not None and element.kind is ElementKind.LIST_ITEM:
             # A list within an answer may ask too; only where questions are items does an item begin one.
             asks = asked.kind is ElementKind.LIST_ITEM
@@ -239,40 +239,44 @@ def _questions(
             above.kind is not ElementKind.LIST_ITEM or element.kind is ElementKind.LIST_ITEM
         )
         if asks and not in_a_row and above.kind is not ElementKind.TITLE:
-            repriced.append(replace(atom, price=BREAK))
+            adjusted.append(replace(split, cost=BREAK))
         else:
             bound = INSEPARABLE if asked is not None else 0.0
-            repriced.append(replace(atom, price=max(atom.price, bound)))
+            adjusted.append(replace(split, cost=max(split.cost, bound)))
         asked = element if asks else asked
-    return repriced
+    return adjusted
 
 
-def _asks(elements: Sequence[Element], rendered: Rendered, atom: Atom) -> bool:
-    return elements[atom.first].kind is not ElementKind.CODE and is_question(
-        rendered.text[atom.start : atom.end]
+def _asks(elements: Sequence[Element], rendered: Rendered, split: Split) -> bool:
+    return elements[split.first].kind is not ElementKind.CODE and is_question(
+        rendered.text[split.start : split.end]
     )
 
 
-def _clauses(atoms: Sequence[Atom], elements: Sequence[Element], rendered: Rendered) -> list[Atom]:
+def _clauses(
+    splits: Sequence[Split], elements: Sequence[Element], rendered: Rendered
+) -> list[Split]:
     """A boundary is wanted before each numbered clause; its lettered items stay with it while they fit."""
-    repriced: list[Atom] = list(atoms[:1])
-    for before, atom in pairwise(atoms):
-        new = atom.first != before.last
+    adjusted: list[Split] = list(splits[:1])
+    for before, split in pairwise(splits):
+        new = split.first != before.last
         number = (
-            phrases.CLAUSE_BEGIN.match(rendered.text[atom.start : atom.start + 40]) if new else None
+            language.CLAUSE_BEGIN.match(rendered.text[split.start : split.start + 40])
+            if new
+            else None
         )
         headed = elements[before.last].kind is ElementKind.TITLE
-        bound = headed or atom.price >= INSEPARABLE  # an exception is a clause of its own at times
+        bound = headed or split.cost >= INSEPARABLE  # an exception is a clause of its own at times
         if number and number.group("main") and not bound:
-            repriced.append(replace(atom, price=BREAK))
+            adjusted.append(replace(split, cost=BREAK))
         elif number:
-            repriced.append(replace(atom, price=max(atom.price, _LETTERED_PRICE)))
+            adjusted.append(replace(split, cost=max(split.cost, _LETTERED_COST)))
         else:
-            repriced.append(replace(atom, price=atom.price + _IN_CLAUSE_PRICE))
-    return repriced
+            adjusted.append(replace(split, cost=split.cost + _IN_CLAUSE_COST))
+    return adjusted
 
 
-_REPRICED: dict[str, Callable[[Sequence[Atom], Sequence[Element], Rendered], list[Atom]]] = {
+_ADJUSTMENTS: dict[str, Callable[[Sequence[Split], Sequence[Element], Rendered], list[Split]]] = {
     "paragraph": _paragraphs,
     "faq": _questions,
     "contract": _clauses,

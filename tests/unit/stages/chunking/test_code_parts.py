@@ -56,24 +56,24 @@ def test_parts_are_the_text_as_it_stands_in_whole_lines() -> None:
 
 
 def test_top_level_definitions_are_parted_for_nothing() -> None:
-    assert at(CODE, "# Watches").price == 0.0
-    assert at(CODE, "def main").price == 0.0
+    assert at(CODE, "# Watches").cost == 0.0
+    assert at(CODE, "def main").cost == 0.0
 
 
 def test_a_boundary_costs_more_the_more_it_parts() -> None:
     order = [
-        at(CODE, "def main").price,
-        at(CODE, "def close").price,
-        at(CODE, "import sys").price,
-        at(CODE, "return 1").price,
-        at(CODE, "else:").price,
+        at(CODE, "def main").cost,
+        at(CODE, "def close").cost,
+        at(CODE, "import sys").cost,
+        at(CODE, "return 1").cost,
+        at(CODE, "else:").cost,
     ]
     assert order == sorted(order)
     assert len(set(order)) == len(order)
 
 
 def test_a_signature_is_dear_to_part_from_its_body() -> None:
-    assert at(CODE, '"""Reads."""').price >= 1.0
+    assert at(CODE, '"""Reads."""').cost >= 1.0
 
 
 def test_comments_and_decorators_go_with_the_definition_below() -> None:
@@ -129,21 +129,21 @@ def test_a_short_string_over_several_lines_is_not_parted() -> None:
     assert code[one.start : one.end] == 'x = """one\n\ndef not_code():\n    two\n"""'
 
 
-def test_a_long_string_is_parted_at_its_lines_for_a_high_price() -> None:
+def test_a_long_string_is_parted_at_its_lines_for_a_high_cost() -> None:
     lines = "\n".join(f"    line {n} of the text that is said here" for n in range(40))
     code = f'def f():\n    """First.\n\n{lines}\n    """\n    return 1\n'
     inner = [p for p in parts(code) if "line" in code[p.start : p.end]]
     assert len(inner) == 40
-    assert min(p.price for p in inner[1:]) > at(code, "return 1").price
+    assert min(p.cost for p in inner[1:]) > at(code, "return 1").cost
     assert all(p.context == ("def f():",) for p in inner)
 
 
 def test_without_a_parser_lines_and_indentation_tell() -> None:
     code = "require 'x'\n\nclass A\n  def b\n    1\n  end\n\n  def c\n    2\n  end\nend\n"
     found = code_parts(code, [])
-    prices = {code[p.start : p.end].strip().split("\n")[0]: p.price for p in found}
-    assert prices["class A"] == 0.0
-    assert prices["def c"] < prices["2"]
+    costs = {code[p.start : p.end].strip().split("\n")[0]: p.cost for p in found}
+    assert costs["class A"] == 0.0
+    assert costs["def c"] < costs["2"]
     assert not any(code[p.start : p.end].strip().startswith("end") for p in found)
     assert all(p.context == () for p in found)
 
@@ -172,4 +172,4 @@ def test_line_ends_of_windows_and_tabs_change_no_part() -> None:
     assert [windows[p.start : p.end].split() for p in parts(windows)] == mine
     tabs = CODE.replace("    ", "\t")
     assert [tabs[p.start : p.end].split() for p in parts(tabs)] == mine
-    assert [p.price for p in parts(tabs)] == [p.price for p in parts(CODE)]
+    assert [p.cost for p in parts(tabs)] == [p.cost for p in parts(CODE)]

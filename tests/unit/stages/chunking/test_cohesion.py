@@ -1,16 +1,16 @@
-"""What belongs together, as the price of a boundary between two neighbours."""
+"""What belongs together, as the cost of a boundary between two neighbours."""
 
 import pytest
 
 from tidemark.domain.documents import Element, ElementKind
 from tidemark.stages.chunking.cohesion import (
-    bond_price,
-    bonded,
     caption_of,
+    coherent,
+    cohesion_cost,
     continues,
     is_question,
     question_runs,
-    sentence_bond,
+    sentence_cohesion,
 )
 from tidemark.stages.chunking.packing import INSEPARABLE
 
@@ -94,8 +94,8 @@ LONG = "The harbour office keeps the gauge in order and reads it once a day. " *
     ],
 )
 def test_these_are_not_parted_while_both_fit(before: Element, after: Element) -> None:
-    assert bonded(before, after)
-    assert bond_price(before, after) == INSEPARABLE
+    assert coherent(before, after)
+    assert cohesion_cost(before, after) == INSEPARABLE
 
 
 @pytest.mark.parametrize(
@@ -118,13 +118,13 @@ def test_these_are_not_parted_while_both_fit(before: Element, after: Element) ->
     ],
 )
 def test_these_may_be_parted(before: Element, after: Element) -> None:
-    assert not bonded(before, after)
-    assert bond_price(before, after) < 0.5
+    assert not coherent(before, after)
+    assert cohesion_cost(before, after) < 0.5
 
 
-def test_a_price_grows_with_how_much_the_second_leans_on_the_first() -> None:
-    prices = [
-        bond_price(Element(TEXT, LONG), Element(TEXT, text))
+def test_a_cost_grows_with_how_much_the_second_leans_on_the_first() -> None:
+    costs = [
+        cohesion_cost(Element(TEXT, LONG), Element(TEXT, text))
         for text in (
             "The office opens at nine.",
             "They are read once a day.",
@@ -132,16 +132,16 @@ def test_a_price_grows_with_how_much_the_second_leans_on_the_first() -> None:
             "This does not apply at night.",
         )
     ]
-    assert prices == sorted(prices)
-    assert len(set(prices)) == 4
-    assert (prices[0], prices[-1]) == (0.0, INSEPARABLE)
+    assert costs == sorted(costs)
+    assert len(set(costs)) == 4
+    assert (costs[0], costs[-1]) == (0.0, INSEPARABLE)
 
 
 def test_a_caption_between_a_text_and_a_table_belongs_to_the_table() -> None:
     caption, table = Element(CAPTION, "Figure 1. Depths"), Element(TABLE, "a | b")
-    assert bond_price(Element(TEXT, LONG), caption, table) < 0.5
-    assert bonded(caption, table)
-    assert bonded(Element(TEXT, LONG), caption, Element(TEXT, LONG))
+    assert cohesion_cost(Element(TEXT, LONG), caption, table) < 0.5
+    assert coherent(caption, table)
+    assert coherent(Element(TEXT, LONG), caption, Element(TEXT, LONG))
 
 
 def test_a_table_has_the_caption_above_it_else_the_one_below_it_that_is_no_others() -> None:
@@ -158,12 +158,12 @@ def test_a_table_has_the_caption_above_it_else_the_one_below_it_that_is_no_other
 
 
 def test_a_list_is_parted_between_its_outer_items_first() -> None:
-    def price(before: int, after: int) -> float:
-        return bond_price(Element(ITEM, "a rope", before), Element(ITEM, "a lamp", after))
+    def cost(before: int, after: int) -> float:
+        return cohesion_cost(Element(ITEM, "a rope", before), Element(ITEM, "a lamp", after))
 
-    assert price(1, 1) < price(2, 2) < price(1, 2)
-    assert price(2, 1) == price(1, 1)
-    assert bonded(Element(ITEM, "a rope", 1), Element(ITEM, "a lamp", 1))
+    assert cost(1, 1) < cost(2, 2) < cost(1, 2)
+    assert cost(2, 1) == cost(1, 1)
+    assert coherent(Element(ITEM, "a rope", 1), Element(ITEM, "a lamp", 1))
 
 
 def test_a_sentence_over_a_page_break_holds_together() -> None:
@@ -171,7 +171,7 @@ def test_a_sentence_over_a_page_break_holds_together() -> None:
         Element(TEXT, f"{LONG}It is kept by"),
         Element(TEXT, "the office of the harbour."),
     )
-    assert bond_price(before, after) >= 1.0
+    assert cohesion_cost(before, after) >= 1.0
 
 
 @pytest.mark.parametrize(
@@ -225,12 +225,16 @@ def test_a_text_that_begins_otherwise_stands_alone(text: str) -> None:
 
 def test_sentences_hold_their_exceptions_and_answers() -> None:
     rule = "Refunds are given within 30 days."
-    assert sentence_bond(rule, "This does not apply to digital goods.") == INSEPARABLE
-    assert sentence_bond("Is it open?", "It is.") > 1.0
-    assert sentence_bond("Take these:", "ropes and lamps.") == INSEPARABLE
-    assert sentence_bond("3.1", "The buyer pays.") == INSEPARABLE
-    assert sentence_bond(rule, "However, the fee is kept.") > sentence_bond(rule, "It is paid.") > 0
-    assert sentence_bond(rule, "The office pays them.") == 0.0
+    assert sentence_cohesion(rule, "This does not apply to digital goods.") == INSEPARABLE
+    assert sentence_cohesion("Is it open?", "It is.") > 1.0
+    assert sentence_cohesion("Take these:", "ropes and lamps.") == INSEPARABLE
+    assert sentence_cohesion("3.1", "The buyer pays.") == INSEPARABLE
+    assert (
+        sentence_cohesion(rule, "However, the fee is kept.")
+        > sentence_cohesion(rule, "It is paid.")
+        > 0
+    )
+    assert sentence_cohesion(rule, "The office pays them.") == 0.0
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fakes.embedder import WordTokenizer
 from tidemark.stages.chunking import sentences
-from tidemark.stages.chunking.packing import Atom, Sizes, pack
+from tidemark.stages.chunking.packing import Sizes, Split, pack
 from tidemark.stages.chunking.sentences import clause_spans, sentence_spans
 from tidemark.stages.chunking.splits import cut_by_tokens, is_grapheme_boundary
 from unit.stages.chunking.sentence_cases import CASES
@@ -78,13 +78,13 @@ def test_what_a_reader_sees_as_one_character_is_not_parted(cluster: str) -> None
 
 
 def test_packing_prefers_the_cheap_boundary() -> None:
-    atoms = [Atom(n, n + 1, n, n, 10, price) for n, price in enumerate([0, 5, 5, 0, 5, 5])]
-    assert pack(atoms, Sizes(30, 45, 3)) == [(0, 3), (3, 6)]
+    splits = [Split(n, n + 1, n, n, 10, cost) for n, cost in enumerate([0, 5, 5, 0, 5, 5])]
+    assert pack(splits, Sizes(30, 45, 3)) == [(0, 3), (3, 6)]
 
 
-def test_packing_keeps_under_the_limit_whatever_the_price() -> None:
-    atoms = [Atom(n, n + 1, n, n, 10, 100.0) for n in range(9)]
-    for start, end in pack(atoms, Sizes(20, 25, 3)):
+def test_packing_keeps_under_the_limit_whatever_the_cost() -> None:
+    splits = [Split(n, n + 1, n, n, 10, 100.0) for n in range(9)]
+    for start, end in pack(splits, Sizes(20, 25, 3)):
         assert (end - start) * 10 <= 25
 
 

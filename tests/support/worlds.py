@@ -140,7 +140,7 @@ class World:
         job = Job(
             SOURCE,
             f"run-{next(self._numbers):04d}",
-            ProfileChoice.always(self.profile),
+            ProfileChoice(self.profile),
             labels=("test",),
         )
         return replace(job, **changes)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from tidemark import pipeline
 from tidemark.cli.explain import spellings
 from tidemark.cli.output import Bar, Json, Output, Source, errors_to, open_container, safe, text
 from tidemark.domain.errors import ConfigurationError
+from tidemark.domain.hashing import as_json
 from tidemark.domain.records import DocumentRecord
 from tidemark.domain.summary import RunSummary
 from tidemark.wiring import Container
@@ -68,14 +69,9 @@ def _row(record: DocumentRecord) -> dict[str, Any]:
     if failure is None:
         raise AssertionError(f"{record.uri} is in quarantine without a failure")
     return {
-        "source": record.source,
-        "uri": record.uri,
-        "stage": failure.stage,
-        "message": failure.message,
+        **as_json(record, "source", "uri"),
+        **as_json(failure, "stage", "message", "first_at", "last_at", "attempts"),
         "cure": failure.hint,
-        "first_at": failure.first_at.isoformat(),
-        "last_at": failure.last_at.isoformat(),
-        "attempts": failure.attempts,
         "live": record.raw_hash is not None,
         "retry": pipeline.can_retry(record),
     }

@@ -19,6 +19,7 @@ from tidemark.cli.output import (
     table_of,
 )
 from tidemark.domain.errors import TidemarkError
+from tidemark.domain.hashing import as_json
 from tidemark.domain.records import RunRecord, RunStatus
 from tidemark.stages.audit.report import words
 from tidemark.stages.report import totals
@@ -60,8 +61,8 @@ def read_status(container: Container, source: str | None) -> dict[str, Any]:
             "live_generation": live,
             **held,
             "generations": [
-                {"number": g.number, "status": g.status.value, "dimension": g.dimension}
-                for g in ledger.generations(container.settings.index_name)
+                as_json(generation, "number", "status", "dimension")
+                for generation in ledger.generations(container.settings.index_name)
             ],
             "waiting_for": [found["source"] for found in waiting["sources"]] if waiting else [],
             "waiting": waiting,
@@ -144,12 +145,8 @@ def _is_dead(container: Container, run: RunRecord) -> bool:
 
 def _run(run: RunRecord, *, dead: bool) -> dict[str, Any]:
     return {
-        "run_id": run.run_id,
-        "trigger": run.trigger,
+        **as_json(run, "run_id", "trigger", "started_at", "finished_at", "note"),
         "status": "killed" if dead else run.status.value,
-        "started_at": run.started_at.isoformat(),
-        "finished_at": run.finished_at.isoformat() if run.finished_at else None,
-        "note": run.note,
         "summary": json.loads(run.summary) if run.summary else None,
     }
 

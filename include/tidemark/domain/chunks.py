@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-# What a first, cheap look at a fetched page tells: how much it says, and whether to believe it.
-from tidemark.domain.hashing import Canonical, fingerprint
+from tidemark.domain.hashing import Canonical, as_json, fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,27 +128,7 @@ class Payload:
     link: str = ""
 
     def as_dict(self) -> dict[str, Canonical]:
-        return {
-            "document_id": str(self.document_id),
-            "section_id": str(self.section_id),
-            "source": self.source,
-            "source_uri": self.source_uri,
-            "title": self.title,
-            "heading_path": list(self.heading_path),
-            "chunk_index": self.chunk_index,
-            "page_number": self.page_number,
-            "text": self.text,
-            "kinds": list(self.kinds),
-            "language": self.language,
-            "content_hash": self.content_hash,
-            "fetched_at": self.fetched_at.isoformat(),
-            "generation": self.generation,
-            "start": self.start,
-            "end": self.end,
-            "labels": list(self.labels),
-            "modified_at": self.modified_at.isoformat() if self.modified_at else None,
-            "link": self.link,
-        }
+        return dict(as_json(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,19 +148,7 @@ class SectionPayload:
     generation: int
 
     def as_dict(self) -> dict[str, Canonical]:
-        return {
-            "document_id": str(self.document_id),
-            "parent_section_id": str(self.parent_section_id) if self.parent_section_id else None,
-            "source": self.source,
-            "source_uri": self.source_uri,
-            "title": self.title,
-            "heading_path": list(self.heading_path),
-            "ordinal": self.ordinal,
-            "text": self.text,
-            "page_number": self.page_number,
-            "page_end": self.page_end,
-            "generation": self.generation,
-        }
+        return dict(as_json(self))
 
 
 @dataclass(frozen=True, slots=True)

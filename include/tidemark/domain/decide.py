@@ -109,8 +109,6 @@ class Reason(StrEnum):
     FAILED = "failed"
     TAKEN_DOWN = "taken_down"
     """Removed by order, and kept out since."""
-    LIMIT = "limit"
-    """Left for a later run because this one was limited."""
     SUPERSEDED = "superseded"
     """A later run has already indexed a version fetched after this one."""
     MOVED = "moved"
@@ -205,25 +203,6 @@ SHRUNK_BELOW = 0.4
 """A page that keeps less than this share of its text has lost most of it."""
 SHRUNK_FROM = 400
 """Characters. Of a shorter page a small edit is a large share."""
-
-__all__ = [
-    "ANOMALIES",
-    "ELSEWHERE",
-    "WORK",
-    "Action",
-    "Decision",
-    "ListingContext",
-    "Reason",
-    "Target",
-    "anomaly_of",
-    "decide",
-    "decide_absent",
-    "failed_the_same_way",
-    "is_shrunk",
-    "is_stuck",
-    "oversize_mark",
-    "restore_snapshot",
-]
 
 
 def decide(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from tidemark.domain.hashing import Canonical
+from tidemark.domain.hashing import Canonical, as_json
 
 NEARLY_ALL = 90.0
 """Percent of a source, of ``SMALL`` documents at least: losing that is asked about however few they are."""
@@ -85,13 +85,7 @@ class Breach:
         )
 
     def as_dict(self) -> dict[str, Canonical]:
-        return {
-            "sort": self.sort.value,
-            "documents": self.documents,
-            "live": self.live,
-            "limit": self.limit,
-            "uris": list(self.uris),
-        }
+        return dict(as_json(self))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Breach":

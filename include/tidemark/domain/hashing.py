@@ -6,9 +6,10 @@ canonical encoding (sorted keys, no insignificant white space, UTF-8) and never 
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from hashlib import blake2b
 from struct import pack
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
 Canonical: TypeAlias = (
@@ -30,6 +31,26 @@ def canonical(value: Canonical) -> bytes:
     return json.dumps(
         value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
     ).encode("utf-8", "surrogatepass")
+
+
+def as_json(value: Any, *names: str) -> Any:
+    """A value as JSON has it: ids, times and names of an enumeration as texts, a record by its fields.
+
+    names: of the fields that are wanted, in their order; all when left out.
+    """
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): as_json(one) for key, one in value.items()}
+    if isinstance(value, Iterable):
+        return [as_json(one) for one in value]
+    return {name: as_json(getattr(value, name)) for name in names or value.__slots__}
 
 
 def digest(data: bytes) -> str:

@@ -100,11 +100,6 @@ class ProfileChoice:
         default_factory=lambda: {name: BUILT_IN[name] for name in BY_CONTENT}
     )
 
-    @classmethod
-    def always(cls, profile: Profile) -> "ProfileChoice":
-        """The same profile for every document."""
-        return cls(profile)
-
     def canonical(self) -> Canonical:
         """What decides the profile of any document, and the profile itself."""
         return {

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tidemark.domain.hashing import Canonical
+from tidemark.domain.hashing import Canonical, as_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,6 @@ class ChunkCounts:
         return ChunkCounts(
             self.embedded + other.embedded, self.kept + other.kept, self.removed + other.removed
         )
-
-    def as_dict(self) -> dict[str, int]:
-        return {"embedded": self.embedded, "kept": self.kept, "removed": self.removed}
 
 
 CHANGING = ("add", "update", "metadata", "restore", "remove")
@@ -79,25 +76,8 @@ class RunSummary:
 
     def as_dict(self) -> dict[str, Canonical]:
         return {
-            "source": self.source,
-            "run_id": self.run_id,
-            "status": self.status,
-            "documents": self.documents,
-            "reasons": self.reasons,
-            "chunks": self.chunks.as_dict(),
+            **as_json(self),
             "seconds": {stage: round(s, 3) for stage, s in self.seconds.items()},
-            "work": self.work,
-            "complete": self.complete,
-            "problem": self.problem,
-            "findings": self.findings,
-            "attention": list(self.attention),
-            "dry_run": self.dry_run,
-            "guards": list(self.guards),
-            "held": self.held,
-            "reconciled": self.reconciled,
-            "quarantined": self.quarantined,
-            "too_many": self.too_many,
-            "waiting": self.waiting,
         }
 
     def sentence(self) -> str:

@@ -9,7 +9,7 @@ from uuid import UUID
 from tidemark.domain.decide import Action, Reason
 from tidemark.domain.documents import PartitionedDocument, RawDocument
 from tidemark.domain.errors import DocumentError
-from tidemark.domain.hashing import Canonical
+from tidemark.domain.hashing import Canonical, as_json
 from tidemark.domain.records import (
     Alias,
     AliasKind,
@@ -111,122 +111,49 @@ class Explanation:
         last = next(iter(self.events), None)
         return last.detail if last is not None and last.reason == Reason.TAKEN_DOWN.value else ""
 
-    def _began(self, event: RunDocument) -> str | None:
-        began = self.began.get(event.run_id)
-        return began.isoformat() if began else None
-
     def as_dict(self) -> dict[str, Canonical]:
         record, stone = self.document, self.tombstone
         return {
             "explanation": self.sentence(),
             "document": _document(record) if record else None,
-            "aliases": [
-                {"uri": alias.uri, "kind": alias.kind.value, "seen_at": alias.seen_at.isoformat()}
-                for alias in self.aliases
-            ],
-            "tombstone": {
-                "source": stone.source,
-                "uri": stone.uri,
-                "removed_at": stone.removed_at.isoformat(),
-                "reason": stone.reason,
-                "run_id": stone.run_id,
-            }
-            if stone
-            else None,
+            "aliases": [as_json(alias, "uri", "kind", "seen_at") for alias in self.aliases],
+            "tombstone": as_json(stone, "source", "uri", "removed_at", "reason", "run_id"),
             "versions": [version_dict(version) for version in self.versions],
             "events": [
                 {
                     "run_id": event.run_id,
-                    "began_at": self._began(event),
-                    "uri": event.uri,
-                    "action": event.action,
-                    "reason": event.reason,
-                    "detail": event.detail,
-                    "chunks_added": event.chunks_added,
-                    "chunks_kept": event.chunks_kept,
-                    "chunks_removed": event.chunks_removed,
+                    "began_at": as_json(self.began.get(event.run_id)),
+                    **as_json(event, *_EVENT),
                 }
                 for event in self.events
             ],
         }
 
 
+_EVENT = ("uri", "action", "reason", "detail", "chunks_added", "chunks_kept", "chunks_removed")
+_VERSION = (
+    "run_id", "uri", "title", "action", "reason", "detail", "raw_hash", "content_hash", "fingerprints",
+    "generation", "sections", "chunks", "fetched_at", "modified_at", "indexed_at",
+)  # fmt: skip
+_DOCUMENT = (
+    "document_id", "source", "uri", "title", "media_type", "status", "reason", "raw_hash", "content_hash",
+    "fingerprints", "generation", "sections", "chunks", "first_seen", "last_seen", "fetched_at",
+    "indexed_at", "missing_since", "missing_runs", "modified_at", "link",
+)  # fmt: skip
+_FAILURE = ("stage", "message", "attempts", "first_at", "last_at")
+
+
 def version_dict(version: VersionRecord) -> dict[str, Canonical]:
     """A version in its JSON form."""
-    prints = version.fingerprints
-    return {
-        "run_id": version.run_id,
-        "uri": version.uri,
-        "title": version.title,
-        "action": version.action,
-        "reason": version.reason,
-        "detail": version.detail,
-        "raw_hash": version.raw_hash,
-        "content_hash": version.content_hash,
-        "fingerprints": {
-            "fetch": prints.fetch,
-            "partition": prints.partition,
-            "chunk": prints.chunk,
-            "embed": prints.embed,
-        },
-        "generation": version.generation,
-        "sections": version.sections,
-        "chunks": version.chunks,
-        "fetched_at": version.fetched_at.isoformat(),
-        "modified_at": version.modified_at.isoformat() if version.modified_at else None,
-        "indexed_at": version.indexed_at.isoformat(),
-    }
+    return dict(as_json(version, *_VERSION))
 
 
 def _document(record: DocumentRecord) -> dict[str, Canonical]:
-    prints = record.fingerprints
+    suspect, failure = record.suspect, record.failure
     return {
-        "document_id": str(record.document_id),
-        "source": record.source,
-        "uri": record.uri,
-        "title": record.title,
-        "media_type": record.media_type,
-        "status": record.status.value,
-        "reason": record.reason,
-        "raw_hash": record.raw_hash,
-        "content_hash": record.content_hash,
-        "fingerprints": {
-            "fetch": prints.fetch,
-            "partition": prints.partition,
-            "chunk": prints.chunk,
-            "embed": prints.embed,
-        }
-        if prints
-        else None,
-        "generation": record.generation,
-        "sections": record.sections,
-        "chunks": record.chunks,
-        "first_seen": record.first_seen.isoformat(),
-        "last_seen": record.last_seen.isoformat(),
-        "fetched_at": record.fetched_at.isoformat(),
-        "indexed_at": record.indexed_at.isoformat() if record.indexed_at else None,
-        "missing_since": record.missing_since.isoformat() if record.missing_since else None,
-        "missing_runs": record.missing_runs,
-        "modified_at": record.modified_at.isoformat() if record.modified_at else None,
-        "link": record.link,
-        "suspect": {
-            "reason": record.suspect.reason,
-            "detail": record.suspect.detail,
-            "since": record.suspect.since.isoformat(),
-            "runs": record.suspect.runs,
-        }
-        if record.suspect
-        else None,
-        "error": {
-            "stage": record.failure.stage,
-            "message": record.failure.message,
-            "cure": record.failure.hint,
-            "attempts": record.failure.attempts,
-            "first_at": record.failure.first_at.isoformat(),
-            "last_at": record.failure.last_at.isoformat(),
-        }
-        if record.failure
-        else None,
+        **as_json(record, *_DOCUMENT),
+        "suspect": as_json(suspect, "reason", "detail", "since", "runs"),
+        "error": failure and {**as_json(failure, *_FAILURE), "cure": failure.hint},
     }
 
 

@@ -96,11 +96,6 @@ def sentence_cohesion(before: str, after: str) -> float:
     return leaning(after)
 
 
-def continues(text: str) -> bool:
-    """Whether an element or a sentence begins in a way that leans on the one before it."""
-    return leaning(text) > 0.0
-
-
 def leaning(text: str) -> float:
     """How much a text leans on the one before it: an exception wholly, a turn, a pronoun; else 0.0."""
     head = text[:_LEAD_CHARS]
@@ -122,23 +117,6 @@ def is_question(text: str) -> bool:
     if language.QUESTION_LABEL.match(text[:_LABEL_CHARS]):
         return True
     return len(text) <= _QUESTION_CHARS and _asks(text)
-
-
-def question_runs(elements: Sequence[Element]) -> list[tuple[int, int]]:
-    """Half-open ranges of elements: a question with all up to the next question or heading."""
-    runs: list[tuple[int, int]] = []
-    start: int | None = None
-    for index, element in enumerate(elements):
-        asked = element.kind in _PROSE and is_question(element.text)
-        heading = element.kind is ElementKind.TITLE
-        if start is not None and (asked or heading):
-            runs.append((start, index))
-            start = None
-        if asked:
-            start = index
-    if start is not None:
-        runs.append((start, len(elements)))
-    return [(first, last) for first, last in runs if last - first > 1]
 
 
 def _asks(text: str) -> bool:

@@ -23,7 +23,7 @@ from tidemark.domain.decide import (
 from tidemark.domain.documents import RawDocument
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.guards import Breach, Census, Sort
-from tidemark.domain.hashing import Canonical
+from tidemark.domain.hashing import Canonical, as_json
 from tidemark.domain.records import DocumentRecord
 from tidemark.ports import ArtifactStore, Ledger, LineWriter
 from tidemark.stages.codec import Planned, decode_planned, encode_planned
@@ -146,11 +146,7 @@ class PlanSummary:
             "documents": self.actions,
             "reasons": self.reasons,
             "bytes": self.bytes,
-            "estimate": {
-                "chunks": self.estimate.chunks,
-                "embeddings": self.estimate.embeddings,
-                "seconds": round(self.estimate.seconds, 1),
-            },
+            "estimate": {**as_json(self.estimate), "seconds": round(self.estimate.seconds, 1)},
             "guards": [breach.as_dict() for breach in self.breaches],
             "reconciled": self.reconciled,
         }

@@ -7,9 +7,8 @@ from tidemark.stages.chunking.cohesion import (
     caption_of,
     coherent,
     cohesion_cost,
-    continues,
     is_question,
-    question_runs,
+    leaning,
     sentence_cohesion,
 )
 from tidemark.stages.chunking.packing import INSEPARABLE
@@ -209,7 +208,7 @@ def test_a_sentence_over_a_page_break_holds_together() -> None:
     ],
 )
 def test_a_text_that_begins_so_leans_on_the_one_before(text: str) -> None:
-    assert continues(text)
+    assert leaning(text) > 0
 
 
 @pytest.mark.parametrize(
@@ -220,7 +219,7 @@ def test_a_text_that_begins_so_leans_on_the_one_before(text: str) -> None:
      "The dock is old.", "Ale is sold here.", "To negotiate, call us.", "You need not wait for the others."],
 )  # fmt: skip
 def test_a_text_that_begins_otherwise_stands_alone(text: str) -> None:
-    assert not continues(text)
+    assert not leaning(text)
 
 
 def test_sentences_hold_their_exceptions_and_answers() -> None:
@@ -249,17 +248,3 @@ def test_a_question_is_known(text: str) -> None:
 )
 def test_other_texts_are_no_questions(text: str) -> None:
     assert not is_question(text)
-
-
-def test_a_question_runs_to_the_next_one_or_to_a_heading() -> None:
-    elements = [
-        Element(TEXT, "Before all."),
-        Element(TEXT, "May I fish?"),
-        Element(TEXT, "Yes."),
-        Element(ITEM, "with a rod", 1),
-        Element(TEXT, "May I dive?"),
-        Element(TEXT, "No."),
-        Element(ElementKind.TITLE, "Other", 1),
-        Element(TEXT, "Unasked?"),
-    ]
-    assert question_runs(elements) == [(1, 4), (4, 6)]

@@ -66,7 +66,7 @@ def fill(home: Path, points: int) -> None:
     embed = embed_fingerprint(HashEmbedder(DIMENSION), Bm25Encoder())
     index.ensure(1, DIMENSION, embed)
     index.switch(1)
-    ledger.save_generation(
+    ledger.generations.save(
         GenerationRecord("tidemark", 1, embed, DIMENSION, GenerationStatus.LIVE, NOW)
     )
     chance = random.Random(1)
@@ -104,7 +104,7 @@ def write_document(
         chunks=len(points), reason="new", first_seen=NOW, last_seen=NOW, fetched_at=NOW, indexed_at=NOW,
         checksum=checksum_of(points, rows),
     )  # fmt: skip
-    ledger.commit_document(record, rows, points, RunDocument("run", key, uri, "add", "new"))
+    ledger.writes.commit(record, rows, points, RunDocument("run", key, uri, "add", "new"))
 
 
 def text(chance: random.Random) -> str:

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, NullPool, create_engine, text
 
-from tidemark.adapters.ledger.tables import metadata
+from tidemark.adapters.ledger.postgres import metadata
 from tidemark.adapters.services.postgres import EmbeddedPostgres
 
 THROWAWAY = {

@@ -221,7 +221,7 @@ def retry(job: Job, deps: Dependencies, records: Sequence[DocumentRecord]) -> Ru
     Raises ``SourceBusyError`` when another run holds the source.
     """
     wanted = {record.document_id for record in records}
-    deps.ledger.release(list(wanted))
+    deps.ledger.writes.requeue(list(wanted))
     # How many there are in quarantine is what the source's own runs are judged by.
     guards = replace(job.guards, quarantined_percent=100.0, quarantined_documents=None)
     job, deps = from_snapshots(job, deps, lambda record: record.document_id in wanted)

@@ -223,7 +223,7 @@ class Container:
             upgrade(self.ledger_url)
         else:
             check(self.ledger_url)
-        return self._patient(PostgresLedger(self.ledger_url))
+        return PostgresLedger(self.ledger_url, retry_timeout=self.settings.patience)
 
     @cached_property
     def artifacts(self) -> ArtifactStore:
@@ -383,7 +383,7 @@ class Container:
         Raises ``ConfigurationError`` when neither knows the name.
         """
         known = name in self.declarations.sources or name in self.declarations.broken
-        if not known and name in self.ledger.sources():
+        if not known and name in self.ledger.sources.names():
             return SourceDeclaration(name=name)
         return self.declarations.source(name)
 

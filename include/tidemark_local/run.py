@@ -186,7 +186,7 @@ def _summaries(
     shop: Container, samples: Sequence[SourceDeclaration], began: datetime
 ) -> Iterator[dict[str, Any]]:
     for source in samples:
-        for run in shop.ledger.runs(source.name, limit=1):
+        for run in shop.ledger.runs.recent(source.name, limit=1):
             if run.started_at >= began and run.summary:
                 yield json.loads(run.summary)
 

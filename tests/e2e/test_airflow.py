@@ -57,7 +57,7 @@ class System:
 
     def summary(self, run: DagRun) -> dict[str, Any]:
         run_id = tidemark_run_id(run.dag_id.removeprefix("index__"), run.run_id)
-        recorded = self.container.ledger.run(run_id)
+        recorded = self.container.ledger.runs.get(run_id)
         assert recorded is not None
         assert recorded.summary is not None
         summary: dict[str, Any] = json.loads(recorded.summary)
@@ -181,7 +181,7 @@ def test_05_one_edited_and_one_deleted_page_are_all_that_is_done(system: System)
     assert summary["work"]["partition"] == summary["work"]["chunk"] == 1
     assert summary["work"]["embed"] == summary["chunks"]["embedded"] == 1
     assert before - system.uris() == {system.site.url + DELETED}
-    assert system.container.ledger.find_documents(system.site.url + DELETED) == []
+    assert system.container.ledger.documents.by_uri(system.site.url + DELETED) == []
     sections = system.container.index.scan_sections(1, {"source": "site"})
     assert not [s for s in sections if DELETED in str(s.payload["source_uri"])]
     assert system.audit().clean
@@ -199,7 +199,7 @@ def test_06_a_dry_run_changes_nothing(system: System) -> None:
 def test_07_a_backfill_processes_again_from_snapshots_and_fetches_nothing(system: System) -> None:
     system.site.reset()
     points = system.container.index.count_points(1)
-    fetched = sorted(d.fetched_at for d in system.container.ledger.documents("site"))
+    fetched = sorted(d.fetched_at for d in system.container.ledger.documents.stream("site"))
     start = fetched[0].replace(second=0, microsecond=0)
     expected = sum(1 for at in fetched if at < start + timedelta(minutes=1))
     started = system.api.create_backfill(DAG, start, start, reprocess="completed")
@@ -319,7 +319,7 @@ def test_13_the_daily_audit_is_red_on_a_difference_and_heals_it_when_asked(syste
     assert "1 stale payload" in note
     assert "Clean now." in audited("success", sample=0, repair=True)
     assert system.audit().clean
-    kept = next(a for a in system.container.ledger.audits(limit=20) if a.source is None)
+    kept = next(a for a in system.container.ledger.generations.audits(limit=20) if a.source is None)
     assert kept.findings["missing_points"] == 1
     assert kept.repaired >= 1
 
@@ -366,7 +366,7 @@ def wait_for_writer(system: System) -> int:
     deadline = time.monotonic() + 240
     try:
         while time.monotonic() < deadline:
-            if system.container.ledger.in_flight("many"):
+            if system.container.ledger.writes.pending("many"):
                 with engine.connect() as connection:
                     names = [str(name) for name in connection.scalars(WRITERS)]
                 found = [int(m[1]) for name in names if (m := re.search(r"process (\d+) on", name))]

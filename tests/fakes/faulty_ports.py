@@ -13,12 +13,13 @@ from uuid import UUID
 from greenlet import getcurrent, greenlet
 from store_losses import lose
 
+from fakes.ledger import PARTS
 from tidemark.domain.errors import TransientError
 from tidemark.stages.job import Dependencies
 
 BULK = {
     "upsert_points": 1, "upsert_sections": 1, "set_payloads": 1, "delete_points": 1, "delete_sections": 1,
-    "save_aliases": 0, "record_events": 0, "touch": 2, "miss": 2,
+    "save_aliases": 0, "record_events": 0, "mark_seen": 2, "mark_missing": 2,
 }  # fmt: skip
 """Bulk writes, with the place of the argument of which only a half may be carried out."""
 INDEX_WRITES = frozenset(
@@ -134,6 +135,8 @@ class Port:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._inner, name)
+        if name in PARTS and not callable(value):
+            return Port(value, self._name, self._line)
         if not callable(value):
             return value
         if self._line.turns is not None and name == "lock":

@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from threading import Condition
+from typing import Any
 from uuid import UUID
 
 from tidemark.adapters.ledger.locks import wait_for_source
@@ -30,325 +31,77 @@ from tidemark.domain.records import (
     VersionRecord,
 )
 
-# The part of the ledger in memory that knows what real sites do (see ``postgres_ledger_sites``).
-
 AT_ONCE = 1_000
 """How many of the oldest are handed out, or forgotten, by one call."""
 
 
-class MemorySites:
-    """What the ledger knows of a source beside its documents, one by one."""
-
-    def __init__(self) -> None:
-        self._documents: dict[UUID, DocumentRecord] = {}
-        self._tombstones: dict[UUID, Tombstone] = {}
-        self._aliases: dict[UUID, Alias] = {}
-        self._states: dict[str, SourceState] = {}
-        self._marks: dict[str, str] = {}
-
-    def documents_by_text(self, source: str, text_hashes: Sequence[str]) -> list[DocumentRecord]:
-        wanted = set(text_hashes)
-        return [d for d in self._of(source) if d.text_hash in wanted]
-
-    def documents_by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
-        wanted = set(raw_hashes)
-        return [d for d in self._of(source) if d.raw_hash in wanted]
-
-    def documents_by_failed(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
-        wanted = set(raw_hashes)
-        failed = DocumentStatus.QUARANTINED
-        return [d for d in self._of(source) if d.status is failed and d.fetched_raw_hash in wanted]
-
-    def _of(self, source: str) -> list[DocumentRecord]:
-        return [d for d in self._documents.values() if d.source == source]
-
-    def tombstones_by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[Tombstone]:
-        wanted = set(raw_hashes)
-        return [
-            t
-            for t in self._tombstones.values()
-            if t.source == source and t.raw_hash in wanted and not (t.expired or t.taken_down)
-        ]
-
-    def tombstones_before(self, source: str, removed_before: datetime) -> list[Tombstone]:
-        found = [
-            t
-            for t in self._tombstones.values()
-            if t.source == source and not t.expired and t.removed_at < removed_before
-        ]
-        found.sort(key=lambda t: (t.removed_at, t.document_id))
-        return found[:AT_ONCE]
-
-    def expire(self, document_ids: Sequence[UUID]) -> None:
-        for key in document_ids:
-            if key in self._tombstones:
-                self._tombstones[key] = replace(self._tombstones[key], expired=True)
-
-    def forget_titles(self, source: str, raw_hashes: Sequence[str]) -> None:
-        wanted = set(raw_hashes)
-        for key, stone in self._tombstones.items():
-            if stone.source == source and stone.raw_hash in wanted:
-                self._tombstones[key] = replace(stone, title="")
-
-    def taken_down(self, source: str) -> list[Tombstone]:
-        found = (t for t in self._tombstones.values() if t.taken_down)
-        return [t for t in found if t.everywhere or t.source == source]
-
-    def lift(self, document_id: UUID) -> None:
-        self._tombstones.pop(document_id, None)
-
-    def aliases(self, source: str) -> Iterator[Alias]:
-        found = [a for a in self._aliases.values() if a.source == source]
-        return iter(sorted(found, key=lambda alias: alias.uri))
-
-    def aliases_by_uri(self, source: str, uris: Sequence[str]) -> dict[str, Alias]:
-        keys = {uri: document_id(source, uri) for uri in uris}
-        return {uri: self._aliases[key] for uri, key in keys.items() if key in self._aliases}
-
-    def aliases_of(self, document_id: UUID) -> list[Alias]:
-        found = [a for a in self._aliases.values() if a.document_id == document_id]
-        return sorted(found, key=lambda alias: alias.uri)
-
-    def find_aliases(self, uri: str) -> list[Alias]:
-        found = [a for a in self._aliases.values() if a.uri == uri]
-        return sorted(found, key=lambda alias: alias.source)
-
-    def save_aliases(self, aliases: Sequence[Alias]) -> None:
-        for alias in aliases:
-            key = document_id(alias.source, alias.uri)
-            if alias.document_id in self._documents and key not in self._documents:
-                self._aliases[key] = alias
-
-    def _lead_on(self, gone: UUID, alias: Alias) -> None:
-        for key, before in list(self._aliases.items()):
-            if before.document_id == gone:
-                self._aliases[key] = replace(before, document_id=alias.document_id)
-        self.save_aliases([alias])
-
-    def drop_aliases(self, source: str, seen_before: datetime) -> None:
-        self._aliases = {
-            key: a
-            for key, a in self._aliases.items()
-            if a.source != source or a.seen_at >= seen_before or a.kind is AliasKind.MOVED
-        }
-
-    def source_state(self, source: str) -> SourceState:
-        return self._states.get(source, SourceState(source))
-
-    def save_source_state(self, state: SourceState) -> None:
-        self._states[state.source] = state
-
-    def tide_mark(self, source: str) -> str:
-        return self._marks.get(source, "")
-
-    def save_tide_mark(self, source: str, mark: str) -> None:
-        self._marks[source] = mark
-
-    def quarantined(self, source: str | None = None) -> Iterator[DocumentRecord]:
-        found = [
-            d
-            for d in self._documents.values()
-            if d.status is DocumentStatus.QUARANTINED and source in (None, d.source)
-        ]
-        return iter(sorted(found, key=lambda document: (document.source, document.uri)))
-
-    def release(self, document_ids: Sequence[UUID]) -> None:
-        for key in document_ids:
-            record = self._documents.get(key)
-            if record is not None and record.failure is not None:
-                failure = replace(record.failure, fingerprint="")
-                self._documents[key] = replace(record, failure=failure)
-
-    def count_suspects(self, source: str) -> int:
-        return sum(d.suspect is not None for d in self._of(source))
+PARTS = ("documents", "writes", "tombstones", "sources", "runs", "versions", "generations")
+"""The parts of a ledger, for those who stand before one."""
 
 
-# The part of the ledger in memory that remembers what was: versions, runs, events, audits.
+@dataclass
+class MemoryTables:
+    """All rows. Events and versions are in the order of writing: a repeated one moves to the end."""
+
+    documents: dict[UUID, DocumentRecord] = field(default_factory=dict)
+    sections: dict[UUID, dict[UUID, SectionRecord]] = field(default_factory=dict)
+    chunks: dict[UUID, dict[UUID, ChunkRecord]] = field(default_factory=dict)
+    missed_by: dict[UUID, set[str]] = field(default_factory=dict)
+    intents: dict[UUID, tuple[str, str]] = field(default_factory=dict)
+    tombstones: dict[UUID, Tombstone] = field(default_factory=dict)
+    aliases: dict[UUID, Alias] = field(default_factory=dict)
+    states: dict[str, SourceState] = field(default_factory=dict)
+    epochs: dict[str, str] = field(default_factory=dict)
+    runs: dict[str, RunRecord] = field(default_factory=dict)
+    events: dict[tuple[str, UUID], RunDocument] = field(default_factory=dict)
+    versions: dict[UUID, dict[str, VersionRecord]] = field(default_factory=dict)
+    replaced_at: dict[tuple[UUID, str], datetime] = field(default_factory=dict)
+    generations: dict[tuple[str, int], GenerationRecord] = field(default_factory=dict)
+    audits: list[AuditRecord] = field(default_factory=list)
 
 
-class MemoryHistory(MemorySites):
-    """What runs and audits did, and what was live before."""
+class MemoryLedger:
+    """The Ledger port on dictionaries. Threads may share its locks, and must not share documents.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._runs: dict[str, RunRecord] = {}
-        # In the order of writing: a repeated event or version moves to the end.
-        self._events: dict[tuple[str, UUID], RunDocument] = {}
-        self._versions: dict[UUID, dict[str, VersionRecord]] = {}
-        self._replaced_at: dict[tuple[UUID, str], datetime] = {}
-        self._audits: list[AuditRecord] = []
+    lock_seconds: how long ``lock_documents`` waits.
+    """
 
-    # Versions
+    def __init__(self, tables: MemoryTables | None = None, *, lock_seconds: float = 300.0) -> None:
+        self._locks = MemoryLocks(lock_seconds)
+        self.tables = tables or MemoryTables()
+        self.documents = MemoryDocuments(self.tables)
+        self.sources = MemorySources(self.tables)
+        self.runs = MemoryRuns(self.tables)
+        self.tombstones = MemoryTombstones(self.tables)
+        self.versions = MemoryVersions(self.tables)
+        self.generations = MemoryGenerations(self.tables)
+        self.writes = MemoryWrites(self.tables, self.sources, self.runs, self.versions)
 
-    def versions(self, document_id: UUID) -> list[VersionRecord]:
-        found = [*self._versions.get(document_id, {}).values()][::-1]
-        found.sort(key=lambda version: version.indexed_at, reverse=True)
-        return found
+    def __deepcopy__(self, memo: object) -> "MemoryLedger":
+        """Another one with the same rows, held by nobody."""
+        rows = {f.name: _copied(getattr(self.tables, f.name)) for f in fields(MemoryTables)}
+        return MemoryLedger(MemoryTables(**rows))
 
-    def all_versions(self) -> Iterator[VersionRecord]:
-        keys = sorted(self._versions)
-        return iter([version for key in keys for version in self.versions(key)])
+    def lock(
+        self, source: str, *, run_id: str | None = None, wait_seconds: float = 0.0
+    ) -> AbstractContextManager[None]:
+        return self._locks.source(source, run_id, wait_seconds)
 
-    def _write_version(self, version: VersionRecord | None) -> None:
-        if version is None:
-            return
-        key = version.document_id
-        kept = self._versions.setdefault(key, {})
-        for run_id in kept:
-            if run_id != version.run_id:
-                self._replaced_at.setdefault((key, run_id), version.indexed_at)
-        kept.pop(version.run_id, None)
-        self._replaced_at.pop((key, version.run_id), None)
-        kept[version.run_id] = version
+    def is_locked(self, source: str) -> bool:
+        return self._locks.is_held(source)
 
-    def _move_versions(self, before: UUID, now: UUID, moved_at: datetime) -> None:
-        kept = self._versions.setdefault(now, {})
-        moving = {
-            run_id: version
-            for run_id, version in self._versions.get(before, {}).items()
-            if run_id not in kept
-        }
-        self._versions[now] = {
-            **{run_id: replace(v, document_id=now) for run_id, v in moving.items()},
-            **kept,
-        }
-        for run_id in moving:
-            del self._versions[before][run_id]
-            ended = self._replaced_at.pop((before, run_id), moved_at)
-            self._replaced_at[now, run_id] = ended
-
-    def drop_versions(self, superseded_before: datetime) -> int:
-        old = [(at, key) for key, at in self._replaced_at.items() if at < superseded_before]
-        gone = [key for _, key in sorted(old)[:AT_ONCE]]
-        for key, run_id in gone:
-            del self._versions[key][run_id]
-            del self._replaced_at[key, run_id]
-        return len(gone)
-
-    def forget_versions(self, document_ids: Sequence[UUID]) -> None:
-        for key in document_ids:
-            for run_id in self._versions.pop(key, {}):
-                self._replaced_at.pop((key, run_id), None)
-
-    def raw_in_use(self, raw_hashes: Sequence[str]) -> set[str]:
-        return set(raw_hashes).intersection(self.raw_references())
-
-    def raw_references(self) -> Iterator[str]:
-        used: set[str | None] = {
-            v.raw_hash for kept in self._versions.values() for v in kept.values()
-        }
-        for record in self._documents.values():
-            used |= {record.raw_hash, record.fetched_raw_hash}
-            used |= {record.failure.raw_hash} if record.failure else set()
-        used |= {alias.raw_hash for alias in self._aliases.values()}
-        used |= {t.raw_hash for t in self._tombstones.values() if not t.expired}
-        return iter([found for found in used if found])
-
-    # Runs and what they did
-
-    def start_run(self, run: RunRecord) -> None:
-        self._runs[run.run_id] = run
-
-    def finish_run(self, run: RunRecord) -> None:
-        self._runs[run.run_id] = run
-
-    def run(self, run_id: str) -> RunRecord | None:
-        return self._runs.get(run_id)
-
-    def runs(self, source: str | None = None, limit: int = 20) -> list[RunRecord]:
-        return self._latest(source)[:limit]
-
-    def _latest(self, source: str | None) -> list[RunRecord]:
-        found = [run for run in self._runs.values() if source is None or run.source == source]
-        found.sort(key=lambda run: (run.started_at.astimezone(UTC), run.run_id), reverse=True)
-        return found
-
-    def running(self) -> list[RunRecord]:
-        return [run for run in self._latest(None)[::-1] if run.finished_at is None]
-
-    def drop_runs(self, finished_before: datetime, keep: int) -> list[str]:
-        stay: set[str] = set()
-        for source in {run.source for run in self._runs.values()}:
-            latest = self._latest(source)
-            stay |= {run.run_id for run in latest[:keep]}
-            good = [run.run_id for run in latest if run.status is RunStatus.SUCCESS]
-            stay |= set(good[:1])
-        old = [
-            (run.finished_at, run.run_id)
-            for run in self._runs.values()
-            if run.finished_at is not None
-            and run.finished_at < finished_before
-            and run.run_id not in stay
-        ]
-        gone = [run_id for _, run_id in sorted(old)[:AT_ONCE]]
-        self._runs = {key: run for key, run in self._runs.items() if key not in gone}
-        self._events = {key: e for key, e in self._events.items() if e.run_id not in gone}
-        return gone
-
-    def record_events(self, events: Sequence[RunDocument]) -> None:
-        for event in events:
-            key = (event.run_id, event.document_id)
-            self._events.pop(key, None)
-            self._events[key] = event
-
-    def events(self, document_id: UUID, limit: int = 20) -> list[RunDocument]:
-        found = [event for event in self._events.values() if event.document_id == document_id]
-        return found[::-1][:limit]
-
-    def run_events(self, run_id: str) -> Iterator[RunDocument]:
-        found = [event for event in self._events.values() if event.run_id == run_id]
-        return iter(sorted(found, key=lambda event: (event.uri, event.document_id)))
-
-    def forgettable_tombstones(self, removed_before: datetime) -> int:
-        return len(self._forgettable(removed_before))
-
-    def _forgettable(self, removed_before: datetime) -> list[tuple[datetime, UUID]]:
-        return [
-            (t.removed_at, key)
-            for key, t in self._tombstones.items()
-            if t.expired and not t.taken_down and t.removed_at < removed_before
-        ]
-
-    def drop_tombstones(self, removed_before: datetime) -> int:
-        old = self._forgettable(removed_before)
-        gone = {key for _, key in sorted(old)[:AT_ONCE]}
-        self._tombstones = {key: t for key, t in self._tombstones.items() if key not in gone}
-        self._events = {key: e for key, e in self._events.items() if e.document_id not in gone}
-        return len(gone)
-
-    # Audits
-
-    def save_audit(self, record: AuditRecord) -> None:
-        left = None if record.left is None else dict(record.left)
-        self._audits.append(replace(record, findings=dict(record.findings), left=left))
-
-    def audits(self, source: str | None = None, limit: int = 20) -> list[AuditRecord]:
-        # The sort keeps the order of writing among equals; the latest is to come first.
-        found = [a for a in self._audits[::-1] if source is None or a.source in (source, None)]
-        return sorted(found, key=lambda audit: audit.audited_at, reverse=True)[:limit]
-
-    def drop_audits(self, audited_before: datetime) -> int:
-        latest: dict[str | None, AuditRecord] = {}
-        for audit in self.audits(limit=len(self._audits)):
-            latest.setdefault(audit.source, audit)
-        stay = [
-            audit
-            for audit in self._audits
-            if audit.audited_at >= audited_before or latest[audit.source] is audit
-        ]
-        gone = len(self._audits) - len(stay)
-        self._audits = stay
-        return gone
+    def lock_documents(self, document_ids: Sequence[UUID]) -> AbstractContextManager[None]:
+        return self._locks.documents(document_ids)
 
 
-# The locks of the ledger in memory: threads may share them, and one thread may hold many.
+def _copied(rows: Any) -> Any:
+    if isinstance(rows, dict):
+        return {key: _copied(row) for key, row in rows.items()}
+    return type(rows)(rows) if isinstance(rows, list | set) else rows
 
 
 class MemoryLocks:
-    """Who holds which source and which documents.
-
-    lock_seconds: how long documents are waited for.
-    """
+    """Who holds which source and which documents."""
 
     def __init__(self, lock_seconds: float) -> None:
         self._lock_seconds = lock_seconds
@@ -356,10 +109,6 @@ class MemoryLocks:
         self._held: dict[str, Counter[str | None]] = {}
         self._written: set[UUID] = set()
         self._changed = Condition()
-
-    def __deepcopy__(self, memo: object) -> "MemoryLocks":
-        """A copy of a ledger is held by nobody."""
-        return MemoryLocks(self._lock_seconds)
 
     @contextmanager
     def source(self, source: str, run_id: str | None, wait_seconds: float) -> Iterator[None]:
@@ -408,96 +157,356 @@ class MemoryLocks:
                 self._changed.notify_all()
 
 
-class MemoryLedger(MemoryHistory):
-    """The Ledger port on dictionaries. Threads may share its locks, and must not share documents.
+@dataclass
+class MemoryDocuments:
+    _tables: MemoryTables
 
-    lock_seconds: how long ``lock_documents`` waits.
-    """
-
-    def __init__(self, *, lock_seconds: float = 300.0) -> None:
-        super().__init__()
-        self._locks = MemoryLocks(lock_seconds)
-        self._sections: dict[UUID, dict[UUID, SectionRecord]] = {}
-        self._chunks: dict[UUID, dict[UUID, ChunkRecord]] = {}
-        self._missed_by: dict[UUID, set[str]] = {}
-        self._generations: dict[tuple[str, int], GenerationRecord] = {}
-        self._in_flight: dict[UUID, tuple[str, str, str]] = {}
-
-    def lock(
-        self, source: str, *, run_id: str | None = None, wait_seconds: float = 0.0
-    ) -> AbstractContextManager[None]:
-        return self._locks.source(source, run_id, wait_seconds)
-
-    def is_locked(self, source: str) -> bool:
-        return self._locks.is_held(source)
-
-    def lock_documents(self, document_ids: Sequence[UUID]) -> AbstractContextManager[None]:
-        return self._locks.documents(document_ids)
-
-    # Documents
-
-    def documents(self, source: str | None = None) -> Iterator[DocumentRecord]:
+    def stream(self, source: str | None = None) -> Iterator[DocumentRecord]:
         # As a query does, the answer stays as it was when it was asked for.
-        found = [d for d in self._documents.values() if source is None or d.source == source]
-        return iter(sorted(found, key=lambda document: (document.source, document.uri)))
+        return iter(sorted(self._of(source), key=lambda document: (document.source, document.uri)))
 
-    def document(self, document_id: UUID) -> DocumentRecord | None:
-        return self._documents.get(document_id)
+    def quarantined(self, source: str | None = None) -> Iterator[DocumentRecord]:
+        failed = [d for d in self.stream(source) if d.status is DocumentStatus.QUARANTINED]
+        return iter(failed)
 
-    def documents_by_id(self, ids: Sequence[UUID]) -> dict[UUID, DocumentRecord]:
-        return {key: self._documents[key] for key in ids if key in self._documents}
+    def _of(self, source: str | None) -> list[DocumentRecord]:
+        return [d for d in self._tables.documents.values() if source is None or d.source == source]
 
-    def find_documents(self, uri: str) -> list[DocumentRecord]:
-        return [document for document in self.documents() if document.uri == uri]
+    def get(self, document_id: UUID) -> DocumentRecord | None:
+        return self._tables.documents.get(document_id)
 
-    def tombstones_by_id(self, ids: Sequence[UUID]) -> dict[UUID, Tombstone]:
-        return {key: self._tombstones[key] for key in ids if key in self._tombstones}
+    def by_id(self, ids: Sequence[UUID]) -> dict[UUID, DocumentRecord]:
+        known = self._tables.documents
+        return {key: known[key] for key in ids if key in known}
 
-    def find_tombstones(self, uri: str) -> list[Tombstone]:
-        found = [tombstone for tombstone in self._tombstones.values() if tombstone.uri == uri]
-        return sorted(found, key=lambda tombstone: tombstone.source)
+    def by_uri(self, uri: str) -> list[DocumentRecord]:
+        return [document for document in self.stream() if document.uri == uri]
+
+    def by_text(self, source: str, text_hashes: Sequence[str]) -> list[DocumentRecord]:
+        return [d for d in self._of(source) if d.text_hash in text_hashes]
+
+    def by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
+        return [d for d in self._of(source) if d.raw_hash in raw_hashes]
+
+    def by_failed(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
+        return [d for d in self.quarantined(source) if d.fetched_raw_hash in raw_hashes]
 
     def sections(self, document_id: UUID) -> list[SectionRecord]:
-        found = self._sections.get(document_id, {}).values()
-        return sorted(found, key=lambda section: section.ordinal)
+        sections = self._tables.sections.get(document_id, {}).values()
+        return sorted(sections, key=lambda section: section.ordinal)
 
     def chunks(self, document_id: UUID) -> list[ChunkRecord]:
-        found = self._chunks.get(document_id, {}).values()
-        return sorted(found, key=lambda chunk: chunk.chunk_index)
+        chunks = self._tables.chunks.get(document_id, {}).values()
+        return sorted(chunks, key=lambda chunk: chunk.chunk_index)
 
-    def adopt_vectors(
-        self,
-        document_id: UUID,
-        hashes: Mapping[UUID, str],
-        checksum: str,
-        before: str | None = None,
-    ) -> None:
-        chunks = self._chunks.get(document_id, {})
-        for key, chunk in chunks.items():
-            known = chunk.vector_hash
-            if key in hashes and (known is None or hashes[key].startswith(f"{known}.")):
-                chunks[key] = replace(chunk, vector_hash=hashes[key])
-        record = self._documents.get(document_id)
-        all_known = all(chunk.vector_hash is not None for chunk in chunks.values())
-        if record is not None and record.checksum == before and all_known:
-            self._documents[document_id] = replace(record, checksum=checksum)
+    def count_chunks(self, source: str, generation: int) -> int:
+        return sum(len(self.chunks(key)) for key in self._keys(source, generation))
 
-    # One document's changes
+    def count_sections(self, source: str, generation: int) -> int:
+        return sum(len(self.sections(key)) for key in self._keys(source, generation))
 
-    def begin(self, run_id: str, source: str, documents: Mapping[UUID, str]) -> None:
-        self._in_flight.update({key: (run_id, source, uri) for key, uri in documents.items()})
+    def _keys(self, source: str, generation: int) -> list[UUID]:
+        return [d.document_id for d in self._of(source) if d.generation == generation]
 
-    def in_flight(self, source: str) -> dict[UUID, str]:
-        return {key: uri for key, (_, owner, uri) in self._in_flight.items() if owner == source}
+    def count_quarantined(self, source: str) -> int:
+        return len(list(self.quarantined(source)))
 
-    def begun(self, document_ids: Sequence[UUID]) -> set[UUID]:
-        return self._in_flight.keys() & set(document_ids)
+    def count_held(self, source: str) -> int:
+        return sum(d.suspect is not None for d in self._of(source))
 
-    def settle(self, document_ids: Sequence[UUID]) -> None:
+    def totals(self, source: str | None = None) -> tuple[int, int]:
+        indexed = [d for d in self._of(source) if d.raw_hash is not None]
+        return len(indexed), sum(document.chunks for document in indexed)
+
+
+@dataclass
+class MemorySources:
+    _tables: MemoryTables
+
+    def names(self) -> list[str]:
+        known = (*self._tables.documents.values(), *self._tables.runs.values())
+        return sorted({record.source for record in known})
+
+    def state(self, source: str) -> SourceState:
+        return self._tables.states.get(source, SourceState(source))
+
+    def save_state(self, state: SourceState) -> None:
+        self._tables.states[state.source] = state
+
+    def epoch(self, source: str) -> str:
+        return self._tables.epochs.get(source, "")
+
+    def write_epoch(self, source: str, epoch: str) -> None:
+        self._tables.epochs[source] = epoch
+
+    def aliases(self, source: str) -> Iterator[Alias]:
+        aliases = [a for a in self._tables.aliases.values() if a.source == source]
+        return iter(sorted(aliases, key=lambda alias: alias.uri))
+
+    def aliases_by_uri(self, source: str, uris: Sequence[str]) -> dict[str, Alias]:
+        known = self._tables.aliases
+        keys = {uri: document_id(source, uri) for uri in uris}
+        return {uri: known[key] for uri, key in keys.items() if key in known}
+
+    def aliases_of(self, document_id: UUID) -> list[Alias]:
+        aliases = [a for a in self._tables.aliases.values() if a.document_id == document_id]
+        return sorted(aliases, key=lambda alias: alias.uri)
+
+    def find_aliases(self, uri: str) -> list[Alias]:
+        aliases = [a for a in self._tables.aliases.values() if a.uri == uri]
+        return sorted(aliases, key=lambda alias: alias.source)
+
+    def save_aliases(self, aliases: Sequence[Alias]) -> None:
+        documents = self._tables.documents
+        for alias in aliases:
+            key = document_id(alias.source, alias.uri)
+            if alias.document_id in documents and key not in documents:
+                self._tables.aliases[key] = alias
+
+    def drop_aliases(self, source: str, seen_before: datetime) -> None:
+        for key, alias in list(self._tables.aliases.items()):
+            old = alias.source == source and alias.seen_at < seen_before
+            if old and alias.kind is not AliasKind.MOVED:
+                del self._tables.aliases[key]
+
+
+@dataclass
+class MemoryRuns:
+    _tables: MemoryTables
+
+    def save(self, run: RunRecord) -> None:
+        self._tables.runs[run.run_id] = run
+
+    def get(self, run_id: str) -> RunRecord | None:
+        return self._tables.runs.get(run_id)
+
+    def recent(self, source: str | None = None, limit: int = 20) -> list[RunRecord]:
+        return self._latest(source)[:limit]
+
+    def _latest(self, source: str | None) -> list[RunRecord]:
+        runs = [r for r in self._tables.runs.values() if source is None or r.source == source]
+        runs.sort(key=lambda run: (run.started_at.astimezone(UTC), run.run_id), reverse=True)
+        return runs
+
+    def running(self) -> list[RunRecord]:
+        return [run for run in self._latest(None)[::-1] if run.finished_at is None]
+
+    def drop(self, finished_before: datetime, keep: int) -> list[str]:
+        stay: set[str] = set()
+        for source in {run.source for run in self._tables.runs.values()}:
+            latest = self._latest(source)
+            good = [run for run in latest if run.status is RunStatus.SUCCESS]
+            stay |= {run.run_id for run in (*latest[:keep], *good[:1])}
+        old = [
+            (run.finished_at, run.run_id)
+            for run in self._tables.runs.values()
+            if run.finished_at is not None
+            and run.finished_at < finished_before
+            and run.run_id not in stay
+        ]
+        gone = [run_id for _, run_id in sorted(old)[:AT_ONCE]]
+        for run_id in gone:
+            del self._tables.runs[run_id]
+        for key in [key for key in self._tables.events if key[0] in gone]:
+            del self._tables.events[key]
+        return gone
+
+    def record_events(self, events: Sequence[RunDocument]) -> None:
+        for event in events:
+            key = (event.run_id, event.document_id)
+            self._tables.events.pop(key, None)
+            self._tables.events[key] = event
+
+    def events(self, run_id: str) -> Iterator[RunDocument]:
+        events = [event for event in self._tables.events.values() if event.run_id == run_id]
+        return iter(sorted(events, key=lambda event: (event.uri, event.document_id)))
+
+    def events_of(self, document_id: UUID, limit: int = 20) -> list[RunDocument]:
+        events = [e for e in self._tables.events.values() if e.document_id == document_id]
+        return events[::-1][:limit]
+
+
+@dataclass
+class MemoryTombstones:
+    _tables: MemoryTables
+
+    def by_id(self, ids: Sequence[UUID]) -> dict[UUID, Tombstone]:
+        known = self._tables.tombstones
+        return {key: known[key] for key in ids if key in known}
+
+    def by_uri(self, uri: str) -> list[Tombstone]:
+        tombstones = [t for t in self._tables.tombstones.values() if t.uri == uri]
+        return sorted(tombstones, key=lambda tombstone: tombstone.source)
+
+    def by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[Tombstone]:
+        return [t for t in self._unexpired(source) if t.raw_hash in raw_hashes and not t.taken_down]
+
+    def _unexpired(self, source: str) -> list[Tombstone]:
+        return [t for t in self._tables.tombstones.values() if t.source == source and not t.expired]
+
+    def restorable(self, source: str, removed_before: datetime) -> list[Tombstone]:
+        old = [t for t in self._unexpired(source) if t.removed_at < removed_before]
+        old.sort(key=lambda t: (t.removed_at, t.document_id))
+        return old[:AT_ONCE]
+
+    def expire(self, document_ids: Sequence[UUID]) -> None:
+        for key, tombstone in self.by_id(document_ids).items():
+            self._tables.tombstones[key] = replace(tombstone, expired=True)
+
+    def clear_titles(self, source: str, raw_hashes: Sequence[str]) -> None:
+        for key, tombstone in self._tables.tombstones.items():
+            if tombstone.source == source and tombstone.raw_hash in raw_hashes:
+                self._tables.tombstones[key] = replace(tombstone, title="")
+
+    def blocking(self, source: str) -> list[Tombstone]:
+        tombstones = (t for t in self._tables.tombstones.values() if t.taken_down)
+        return [t for t in tombstones if t.everywhere or t.source == source]
+
+    def unblock(self, document_id: UUID) -> None:
+        self._tables.tombstones.pop(document_id, None)
+
+    def drop(self, removed_before: datetime) -> int:
+        gone = {key for _, key in sorted(self._droppable(removed_before))[:AT_ONCE]}
+        for key in gone:
+            del self._tables.tombstones[key]
+        for key in [key for key in self._tables.events if key[1] in gone]:
+            del self._tables.events[key]
+        return len(gone)
+
+    def count_droppable(self, removed_before: datetime) -> int:
+        return len(self._droppable(removed_before))
+
+    def _droppable(self, removed_before: datetime) -> list[tuple[datetime, UUID]]:
+        return [
+            (t.removed_at, key)
+            for key, t in self._tables.tombstones.items()
+            if t.expired and not t.taken_down and t.removed_at < removed_before
+        ]
+
+
+@dataclass
+class MemoryVersions:
+    _tables: MemoryTables
+
+    def of(self, document_id: UUID) -> list[VersionRecord]:
+        versions = [*self._tables.versions.get(document_id, {}).values()][::-1]
+        versions.sort(key=lambda version: version.indexed_at, reverse=True)
+        return versions
+
+    def stream(self) -> Iterator[VersionRecord]:
+        keys = sorted(self._tables.versions)
+        return iter([version for key in keys for version in self.of(key)])
+
+    def write(self, version: VersionRecord | None) -> None:
+        if version is None:
+            return
+        key, replaced_at = version.document_id, self._tables.replaced_at
+        kept = self._tables.versions.setdefault(key, {})
+        for run_id in kept.keys() - {version.run_id}:
+            replaced_at.setdefault((key, run_id), version.indexed_at)
+        kept.pop(version.run_id, None)
+        replaced_at.pop((key, version.run_id), None)
+        kept[version.run_id] = version
+
+    def move(self, before: UUID, now: UUID, moved_at: datetime) -> None:
+        kept = self._tables.versions.setdefault(now, {})
+        versions = self._tables.versions.get(before, {})
+        moving = {run_id: v for run_id, v in versions.items() if run_id not in kept}
+        moved = {run_id: replace(v, document_id=now) for run_id, v in moving.items()}
+        self._tables.versions[now] = {**moved, **kept}
+        for run_id in moving:
+            del versions[run_id]
+            ended = self._tables.replaced_at.pop((before, run_id), moved_at)
+            self._tables.replaced_at[now, run_id] = ended
+
+    def drop(self, superseded_before: datetime) -> int:
+        replaced_at = self._tables.replaced_at
+        old = sorted((at, key) for key, at in replaced_at.items() if at < superseded_before)
+        for _, key in old[:AT_ONCE]:
+            del self._tables.versions[key[0]][key[1]], replaced_at[key]
+        return len(old[:AT_ONCE])
+
+    def forget(self, document_ids: Sequence[UUID]) -> None:
         for key in document_ids:
-            self._in_flight.pop(key, None)
+            for run_id in self._tables.versions.pop(key, {}):
+                self._tables.replaced_at.pop((key, run_id), None)
 
-    def commit_document(
+    def raw_in_use(self, raw_hashes: Sequence[str]) -> set[str]:
+        return set(raw_hashes).intersection(self.raw_references())
+
+    def raw_references(self) -> Iterator[str]:
+        tables = self._tables
+        used = {v.raw_hash for kept in tables.versions.values() for v in kept.values()}
+        for record in tables.documents.values():
+            used |= {record.raw_hash or "", record.fetched_raw_hash}
+            used |= {record.failure.raw_hash} if record.failure else set()
+        used |= {alias.raw_hash or "" for alias in tables.aliases.values()}
+        used |= {t.raw_hash or "" for t in tables.tombstones.values() if not t.expired}
+        return iter(used - {""})
+
+
+@dataclass
+class MemoryGenerations:
+    _tables: MemoryTables
+
+    def all(self, index_name: str) -> list[GenerationRecord]:
+        named = [g for g in self._tables.generations.values() if g.index_name == index_name]
+        return sorted(named, key=lambda generation: generation.number)
+
+    def save(self, generation: GenerationRecord) -> None:
+        self._tables.generations[generation.index_name, generation.number] = generation
+
+    def outside(self, generation: int) -> dict[str, int]:
+        indexed = [d for d in self._tables.documents.values() if d.raw_hash is not None]
+        counts = Counter(d.source for d in indexed if d.generation != generation)
+        return dict(sorted(counts.items()))
+
+    def save_audit(self, record: AuditRecord) -> None:
+        left = None if record.left is None else dict(record.left)
+        self._tables.audits.append(replace(record, findings=dict(record.findings), left=left))
+
+    def audits(self, source: str | None = None, limit: int = 20) -> list[AuditRecord]:
+        # The sort keeps the order of writing among equals; the latest is to come first.
+        audits = [
+            a for a in self._tables.audits[::-1] if source is None or a.source in (source, None)
+        ]
+        return sorted(audits, key=lambda audit: audit.audited_at, reverse=True)[:limit]
+
+    def drop_audits(self, audited_before: datetime) -> int:
+        latest: dict[str | None, AuditRecord] = {}
+        for audit in self.audits(limit=len(self._tables.audits)):
+            latest.setdefault(audit.source, audit)
+        stay = [
+            audit
+            for audit in self._tables.audits
+            if audit.audited_at >= audited_before or latest[audit.source] is audit
+        ]
+        gone = len(self._tables.audits) - len(stay)
+        self._tables.audits[:] = stay
+        return gone
+
+
+@dataclass
+class MemoryWrites:
+    _tables: MemoryTables
+    _sources: MemorySources
+    _runs: MemoryRuns
+    _versions: MemoryVersions
+
+    def open_intent(self, run_id: str, source: str, documents: Mapping[UUID, str]) -> None:
+        self._tables.intents.update({key: (source, uri) for key, uri in documents.items()})
+
+    def close_intent(self, document_ids: Sequence[UUID]) -> None:
+        for key in document_ids:
+            self._tables.intents.pop(key, None)
+
+    def pending(self, source: str) -> dict[UUID, str]:
+        return {key: uri for key, (owner, uri) in self._tables.intents.items() if owner == source}
+
+    def pending_among(self, document_ids: Sequence[UUID]) -> set[UUID]:
+        return self._tables.intents.keys() & set(document_ids)
+
+    def commit(
         self,
         record: DocumentRecord,
         sections: Sequence[SectionRecord],
@@ -511,55 +520,53 @@ class MemoryLedger(MemoryHistory):
                     f"The chunk {chunk.point_id} of {record.uri} names the section "
                     f"{chunk.section_id}, which the document does not have."
                 )
+        key = record.document_id
         self._write(record, event)
-        self._write_version(committed_version(record, event))
-        self._sections[record.document_id] = by_id
-        self._chunks[record.document_id] = {chunk.point_id: chunk for chunk in chunks}
-        self._tombstones.pop(record.document_id, None)
-        self._aliases.pop(record.document_id, None)
-        self.settle([record.document_id])
+        self._versions.write(committed_version(record, event))
+        self._tables.sections[key] = by_id
+        self._tables.chunks[key] = {chunk.point_id: chunk for chunk in chunks}
+        self._tables.tombstones.pop(key, None)
+        self._tables.aliases.pop(key, None)
+        self.close_intent([key])
 
-    def update_document(self, record: DocumentRecord, event: RunDocument) -> None:
-        before = self._documents.get(record.document_id)
+    def update(self, record: DocumentRecord, event: RunDocument) -> None:
+        before = self._tables.documents.get(record.document_id)
         self._write(record, event)
-        self._write_version(updated_version(record, event, before.raw_hash if before else None))
+        self._versions.write(updated_version(record, event, before.raw_hash if before else None))
 
     def _write(self, record: DocumentRecord, event: RunDocument) -> None:
-        self._documents[record.document_id] = record
+        self._tables.documents[record.document_id] = record
         if record.missing_runs == 0:
-            self._missed_by.pop(record.document_id, None)
-        self.record_events([event])
+            self._tables.missed_by.pop(record.document_id, None)
+        self._runs.record_events([event])
 
-    def remove_document(
-        self, tombstone: Tombstone, event: RunDocument, alias: Alias | None = None
-    ) -> None:
-        key = tombstone.document_id
-        record = self._documents.pop(key, None)
-        if alias is None or alias.document_id not in self._documents:
-            self._write_version(removed_version(record, tombstone, event))
+    def remove(self, tombstone: Tombstone, event: RunDocument, alias: Alias | None = None) -> None:
+        tables, key = self._tables, tombstone.document_id
+        record = tables.documents.pop(key, None)
+        if alias is not None and alias.document_id not in tables.documents:
+            alias = None
+        if alias is not None and alias.kind is AliasKind.MOVED:
+            self._versions.move(key, alias.document_id, tombstone.removed_at)
         else:
-            if alias.kind is AliasKind.MOVED:
-                self._move_versions(key, alias.document_id, tombstone.removed_at)
-            else:
-                self._write_version(removed_version(record, tombstone, event))
-            self._lead_on(key, alias)
-        self._sections.pop(key, None)
-        self._chunks.pop(key, None)
-        self._missed_by.pop(key, None)
-        self._tombstones[key] = tombstone
-        self._aliases = {k: a for k, a in self._aliases.items() if a.document_id != key}
-        self.settle([key])
-        self.record_events([event])
+            self._versions.write(removed_version(record, tombstone, event))
+        for other in self._sources.aliases_of(key):
+            del tables.aliases[document_id(other.source, other.uri)]
+            if alias is not None:
+                self._sources.save_aliases([replace(other, document_id=alias.document_id)])
+        self._sources.save_aliases([alias] if alias is not None else [])
+        for table in (tables.sections, tables.chunks, tables.missed_by):
+            table.pop(key, None)
+        tables.tombstones[key] = tombstone
+        self.close_intent([key])
+        self._runs.record_events([event])
 
-    # Many documents' bookkeeping
-
-    def touch(self, run_id: str, seen_at: datetime, touches: Sequence[Touch]) -> None:
+    def mark_seen(self, run_id: str, seen_at: datetime, touches: Sequence[Touch]) -> None:
         for touch in touches:
-            document = self._documents.get(touch.document_id)
+            document = self._tables.documents.get(touch.document_id)
             if document is None:
                 continue
-            self._missed_by.pop(touch.document_id, None)
-            self._documents[touch.document_id] = replace(
+            self._tables.missed_by.pop(touch.document_id, None)
+            self._tables.documents[touch.document_id] = replace(
                 document,
                 validators=touch.validators,
                 fetch_fingerprint=touch.fetch_fingerprint,
@@ -571,56 +578,39 @@ class MemoryLedger(MemoryHistory):
                 missing_runs=0,
             )
 
-    def miss(self, run_id: str, seen_at: datetime, document_ids: Sequence[UUID]) -> None:
+    def mark_missing(self, run_id: str, seen_at: datetime, document_ids: Sequence[UUID]) -> None:
         for key in document_ids:
-            document = self._documents.get(key)
-            if document is None or run_id in self._missed_by.get(key, ()):
+            document = self._tables.documents.get(key)
+            if document is None or run_id in self._tables.missed_by.get(key, ()):
                 continue
-            self._missed_by.setdefault(key, set()).add(run_id)
-            self._documents[key] = replace(
+            self._tables.missed_by.setdefault(key, set()).add(run_id)
+            self._tables.documents[key] = replace(
                 document,
                 missing_since=document.missing_since or seen_at,
                 missing_runs=document.missing_runs + 1,
                 last_run_id=run_id,
             )
 
-    # Counts, generations
+    def requeue(self, document_ids: Sequence[UUID]) -> None:
+        for key in document_ids:
+            record = self._tables.documents.get(key)
+            if record is not None and record.failure is not None:
+                failure = replace(record.failure, fingerprint="")
+                self._tables.documents[key] = replace(record, failure=failure)
 
-    def count_chunks(self, source: str, generation: int) -> int:
-        return sum(len(self._chunks.get(key, ())) for key in self._keys(source, generation))
-
-    def count_sections(self, source: str, generation: int) -> int:
-        return sum(len(self._sections.get(key, ())) for key in self._keys(source, generation))
-
-    def sources(self) -> list[str]:
-        names = {document.source for document in self._documents.values()}
-        return sorted(names | {run.source for run in self._runs.values()})
-
-    def count_quarantined(self, source: str) -> int:
-        return sum(d.status is DocumentStatus.QUARANTINED for d in self.documents(source))
-
-    def totals(self, source: str | None = None) -> tuple[int, int]:
-        indexed = [d for d in self.documents(source) if d.raw_hash is not None]
-        return len(indexed), sum(document.chunks for document in indexed)
-
-    def generations(self, index_name: str) -> list[GenerationRecord]:
-        found = [g for g in self._generations.values() if g.index_name == index_name]
-        return sorted(found, key=lambda generation: generation.number)
-
-    def save_generation(self, generation: GenerationRecord) -> None:
-        self._generations[generation.index_name, generation.number] = generation
-
-    def drop_generation(self, index_name: str, number: int) -> None:
-        self._generations.pop((index_name, number), None)
-
-    def documents_outside(self, generation: int) -> int:
-        indexed = [d for d in self._documents.values() if d.raw_hash is not None]
-        return sum(document.generation != generation for document in indexed)
-
-    def sources_outside(self, generation: int) -> dict[str, int]:
-        indexed = [d for d in self._documents.values() if d.raw_hash is not None]
-        counts = Counter(d.source for d in indexed if d.generation != generation)
-        return dict(sorted(counts.items()))
-
-    def _keys(self, source: str, generation: int) -> list[UUID]:
-        return [d.document_id for d in self.documents(source) if d.generation == generation]
+    def record_vectors(
+        self,
+        document_id: UUID,
+        hashes: Mapping[UUID, str],
+        checksum: str,
+        before: str | None = None,
+    ) -> None:
+        chunks = self._tables.chunks.get(document_id, {})
+        for key, chunk in chunks.items():
+            known = chunk.vector_hash
+            if key in hashes and (known is None or hashes[key].startswith(f"{known}.")):
+                chunks[key] = replace(chunk, vector_hash=hashes[key])
+        record = self._tables.documents.get(document_id)
+        all_known = all(chunk.vector_hash is not None for chunk in chunks.values())
+        if record is not None and record.checksum == before and all_known:
+            self._tables.documents[document_id] = replace(record, checksum=checksum)

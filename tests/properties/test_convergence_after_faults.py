@@ -69,7 +69,7 @@ def test_an_outage_does_not_remove_what_a_lost_ledger_does_not_know() -> None:
     assert run(world, ONE).status == "success"
     assert world.embedder.texts == [], "it was there all the time"
     assert world.audit().clean
-    assert world.ledger.in_flight(SOURCE) == {}
+    assert world.ledger.writes.pending(SOURCE) == {}
 
 
 def test_what_is_gone_goes_with_a_lost_ledger_all_the_same() -> None:
@@ -88,7 +88,7 @@ def test_a_document_too_large_that_a_lost_ledger_does_not_know_leaves_nothing() 
     summary = run(world, ONE)
     assert (summary.status, summary.findings) == ("success", {})
     assert addresses(world) == {A}
-    assert world.ledger.in_flight(SOURCE) == {}
+    assert world.ledger.writes.pending(SOURCE) == {}
 
 
 def test_a_document_too_large_is_in_quarantine_though_its_last_good_version_is_written_again() -> (
@@ -99,7 +99,7 @@ def test_a_document_too_large_is_in_quarantine_though_its_last_good_version_is_w
     show(world, {A: FIRST, B: Page("too_large")})
     summary = run(world, ONE)
     assert summary.documents == {"update": 1, "quarantine": 1}
-    record = world.ledger.document(document_id(SOURCE, B))
+    record = world.ledger.documents.get(document_id(SOURCE, B))
     assert record is not None
     assert record.status is DocumentStatus.QUARANTINED
     assert addresses(world) == {A, B}
@@ -110,7 +110,7 @@ def test_a_document_too_large_is_in_quarantine_though_its_last_good_version_is_w
 def test_a_loss_is_found_also_while_the_note_of_another_write_is_there() -> None:
     """One clean run heals both: what a kill has left, and what somebody has deleted."""
     world = world_of({A: FIRST, B: SECOND})
-    world.ledger.begin("killed", SOURCE, {document_id(SOURCE, A): A})
+    world.ledger.writes.open_intent("killed", SOURCE, {document_id(SOURCE, A): A})
     of_b = {"document_id": str(document_id(SOURCE, B))}
     world.index.delete_points(1, [next(iter(world.index.scan_points(1, of_b))).point_id])
     show(world, {A: FIRST, B: SECOND})
@@ -125,14 +125,13 @@ def test_a_ledger_from_the_middle_of_a_run_is_told_from_one_of_its_end() -> None
     world = world_of({A: FIRST, B: SECOND})
     show(world, {A: SECOND, B: SECOND})
     copies: list[Any] = []
-    whole = world.ledger.begin
+    whole = world.ledger.writes.open_intent
 
     def begin(*told: Any) -> None:
         copies.append(copied(world.ledger))
-        del copies[-1].begin
         whole(*told)
 
-    world.ledger.begin = begin  # type: ignore[method-assign]
+    world.ledger.writes.open_intent = begin  # type: ignore[method-assign]
     run(world, ONE)
     [world.ledger] = copies
     show(world, {A: Page(paragraphs=("Nothing moves.", "A mast stands.")), B: SECOND})

@@ -60,7 +60,7 @@ class Judging(InMemory):
             assert (summary.status, summary.findings) == ("success", {}), summary
         assert line.writes == [], summary
         assert self.world.embedder.texts == [], summary
-        assert self.world.ledger.in_flight(SOURCE) == {}
+        assert self.world.ledger.writes.pending(SOURCE) == {}
         assert self.world.audit().clean
         pages = {uri: page for uri, page in self.site.items() if page.kind == "page"}
         points = held(self.world, "scan_points")

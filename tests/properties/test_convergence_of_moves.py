@@ -49,14 +49,14 @@ def assert_right(world: World, layout: dict[str, str]) -> None:
     for words, uris in held.items():
         at = {u for u, w in layout.items() if w == words}
         assert uris <= at
-    live = {d.uri for d in world.ledger.documents(SOURCE)}
+    live = {d.uri for d in world.ledger.documents.stream(SOURCE)}
     assert live == {uri for uris in held.values() for uri in uris}
     findings = world.audit()
     assert findings.clean, findings.counts()
-    assert world.ledger.in_flight(SOURCE) == {}
-    for alias in world.ledger.aliases(SOURCE):
+    assert world.ledger.writes.pending(SOURCE) == {}
+    for alias in world.ledger.sources.aliases(SOURCE):
         assert alias.uri not in live
-        assert world.ledger.document(alias.document_id) is not None
+        assert world.ledger.documents.get(alias.document_id) is not None
 
 
 def begun(layout: dict[str, str]) -> World:

@@ -82,7 +82,7 @@ class System:
         deadline = time.monotonic() + _RUN_SECONDS
         try:
             while time.monotonic() < deadline:
-                if self.container.ledger.in_flight(source):
+                if self.container.ledger.writes.pending(source):
                     with ledger.connect() as at_ledger, airflow.connect() as at_airflow:
                         names = [str(name) for name in at_ledger.scalars(_BUSY)]
                         tasks = at_airflow.scalars(_TASKS, {"dag": f"index__{source}"})
@@ -162,7 +162,7 @@ class System:
             points = self.container.index.scan_points(1, {"source": source})
             held = {str(p.payload["source_uri"]).partition("#")[0] for p in points}
             assert held == {document.path.as_uri() for document in corpus.documents}
-            assert not self.container.ledger.in_flight(source)
+            assert not self.container.ledger.writes.pending(source)
 
 
 def _task_of(pid: int, tasks: Sequence[str]) -> psutil.Process | None:

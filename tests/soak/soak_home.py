@@ -220,7 +220,7 @@ def postgres_processes(server: EmbeddedPostgres) -> list[psutil.Process]:
 def holding(tide: Home, source: str, run: Run, documents: int = 1) -> None:
     """Wait until a run is in the middle of writing documents."""
     with tide.ledger() as ledger:
-        while run.running and len(ledger.in_flight(source)) < documents:
+        while run.running and len(ledger.writes.pending(source)) < documents:
             time.sleep(0.01)
     assert run.running, f"it ended before it was seen writing: {run.error[-2000:]}"
 

@@ -87,7 +87,7 @@ class Killer:
         if not planned:
             return "plan"
         with self.home.ledger() as ledger:
-            noted = set(ledger.in_flight(source))
+            noted = set(ledger.writes.pending(source))
         committed = committed_by(self.home, folder, corpus)
         self.committed[str(run.process.pid)] = committed
         # Notes of runs that were killed before stay until their documents' turn comes.
@@ -103,7 +103,7 @@ def committed_by(home: Home, run_id: str, corpus: Corpus) -> set[str]:
     """The names of the documents that a run did something to, of those that still are where they were."""
     names = {document.path.as_uri(): document.name for document in corpus.documents}
     with home.ledger() as ledger:
-        events = ledger.run_events(run_id) if run_id else iter(())
+        events = ledger.runs.events(run_id) if run_id else iter(())
         return {names[event.uri] for event in events if event.uri in names}
 
 

@@ -117,18 +117,20 @@ def test_the_real_model_and_the_unmodified_command_end_right_too(
         corpus.change(share=0.8)
         run = tide.start("index", "docs", "--approve", "--json")
         with tide.ledger() as ledger:
-            while run.running and not ledger.in_flight("docs"):
+            while run.running and not ledger.writes.pending("docs"):
                 time.sleep(0.01)
             time.sleep(random.uniform(0.0, 0.6))
             assert run.running, "it ended before it could be killed"
             kill(run, random.choice(("process", "family")), tide.postgres)
-            phases.append(f"{len(ledger.in_flight('docs'))} documents in flight")
-            done = {d.uri: d.indexed_at for d in ledger.documents("docs")}
-            left = set(ledger.in_flight("docs").values())
+            phases.append(f"{len(ledger.writes.pending('docs'))} documents in flight")
+            done = {d.uri: d.indexed_at for d in ledger.documents.stream("docs")}
+            left = set(ledger.writes.pending("docs").values())
         [summary] = tide.index()
         assert summary["status"] == "success"
         with tide.ledger() as ledger:
-            again = {d.uri for d in ledger.documents("docs") if done.get(d.uri) != d.indexed_at}
+            again = {
+                d.uri for d in ledger.documents.stream("docs") if done.get(d.uri) != d.indexed_at
+            }
         assert left <= again | (done.keys() - {d.path.as_uri() for d in corpus.documents})
         assert tide.differences() == {}
     figures(kills=MODEL_ROUNDS, at=phases, seconds=time.monotonic() - began)

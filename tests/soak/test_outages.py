@@ -97,7 +97,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        program = PROJECT / "tests" / "qdrant_http.py"
+        program = PROJECT / "tests" / "support" / "qdrant_http.py"
         self._process = subprocess.Popen(
             [sys.executable, str(program), str(self.port), "--folder", str(self.folder)],
             stdout=subprocess.PIPE,

@@ -202,7 +202,7 @@ class Damage:
         key = document_id("docs", uri)
         stone = Tombstone(key, "docs", uri, "Gone", None, START, "gone", "run")
         event = RunDocument("run", key, uri, "remove", "gone")
-        self.audited.world.ledger.remove_document(stone, event)
+        self.audited.world.ledger.writes.remove(stone, event)
         return key
 
     def leave_a_generation(self) -> None:

@@ -256,8 +256,8 @@ class Convergence(Checked):
     def _is_known(self, point: StoredPoint) -> bool:
         """Does the ledger know the vector of a point? Nothing else can tell it from another."""
         document = UUID(str(point.payload["document_id"]))
-        chunks = {c.point_id: c.vector_hash for c in self.world.ledger.chunks(document)}
-        record = self.world.ledger.document(document)
+        chunks = {c.point_id: c.vector_hash for c in self.world.ledger.documents.chunks(document)}
+        record = self.world.ledger.documents.get(document)
         here = record is not None and record.generation == self.world.index.live()
         return here and chunks.get(point.point_id) is not None
 

@@ -67,7 +67,7 @@ class Checked(Tried):
 
     def _heal_what_cannot_be_restored(self) -> None:
         """A sick document whose last good bytes are deleted, and in the ledger again from a backup."""
-        for record in self.world.ledger.documents(SOURCE):
+        for record in self.world.ledger.documents.stream(SOURCE):
             lost = record.raw_hash and not self.world.artifacts.exists(raw_key(record.raw_hash))
             if lost and self.site[record.uri].kind in SICK:
                 assert self.forgetful
@@ -89,7 +89,7 @@ class Checked(Tried):
 
     def _taken(self) -> set[str]:
         begun = unfinished(self.world.artifacts)
-        stones = self.world.ledger.taken_down(SOURCE)
+        stones = self.world.ledger.tombstones.blocking(SOURCE)
         return {stone.uri for stone in stones} | {u for order in begun for u in order.uris.values()}
 
     def _unchecked(self) -> set[str]:
@@ -99,7 +99,7 @@ class Checked(Tried):
         that is kept out, and stays where it has been before.
         """
         taken = self._taken()
-        stones = self.world.ledger.taken_down(SOURCE)
+        stones = self.world.ledger.tombstones.blocking(SOURCE)
         raws = {raw for stone in stones for raw in (stone.raw_hash, *stone.kept_out)}
         # A takedown that was cut short outlives the ledger, which knew who had the same bytes before.
         raws |= {raw for order in unfinished(self.world.artifacts) for raw in order.kept_out}
@@ -120,7 +120,7 @@ class Checked(Tried):
         sick = {uri for uri in unchecked if self.site[uri].kind in SICK}
         assert world.index.live() == generation
         assert world.index.generations() == [generation], "what was given up is gone"
-        told = {r.number: r.status for r in world.ledger.generations("tidemark")}
+        told = {r.number: r.status for r in world.ledger.generations.all("tidemark")}
         live = {number for number, status in told.items() if status is not GenerationStatus.RETIRED}
         assert live == {generation}, told
         for scan, wanted in (("scan_points", want.points), ("scan_sections", want.sections)):
@@ -130,13 +130,13 @@ class Checked(Tried):
         known = rows(world)
         assert {u: r for u, r in known.items() if u not in unchecked} == want.rows
         assert sick <= known.keys()
-        assert world.ledger.in_flight(SOURCE) == {}
-        mark = world.ledger.tide_mark(SOURCE)
+        assert world.ledger.writes.pending(SOURCE) == {}
+        mark = world.ledger.sources.epoch(SOURCE)
         assert world.index.marks(generation, SOURCE) == (mark, mark)
         findings = world.audit()
         assert findings.clean, findings
         assert want.aliases.items() <= aliases(world).items()
-        for record in world.ledger.documents(SOURCE):
+        for record in world.ledger.documents.stream(SOURCE):
             assert record.generation in (None, generation)
             assert record.checksum == self._checksum(record.document_id) or record.raw_hash is None
             if record.uri in sick:
@@ -170,7 +170,7 @@ class Checked(Tried):
     def _live_sick(self) -> dict[str, str]:
         return {
             record.uri: record.raw_hash
-            for record in self.world.ledger.documents(SOURCE)
+            for record in self.world.ledger.documents.stream(SOURCE)
             if record.raw_hash is not None and self.site[record.uri].kind in SICK
         }
 

@@ -218,9 +218,9 @@ class Tried(RuleBasedStateMachine):
             newer = [v.ids(end) for v in versions for end in ends if end in v.points]
             document = document_id(SOURCE, uri)
             # What the ledger has lost is not waited for before a generation of another model goes live.
-            if not self._can_be_repaired() and self.world.ledger.document(document) is None:
+            if not self._can_be_repaired() and self.world.ledger.documents.get(document) is None:
                 continue
-            chunks = self.world.ledger.chunks(document)
+            chunks = self.world.ledger.documents.chunks(document)
             now = frozenset(str(chunk.point_id) for chunk in chunks)
             whole = [ids for ids in newer if ids <= there]
             if whole and len(versions) == 1 and page.kind == "page":
@@ -239,7 +239,7 @@ class Tried(RuleBasedStateMachine):
 
     def _live_anew(self, uri: str, setups: Iterable[Setup]) -> list[frozenset[str]]:
         """The live version as it is cut by now, which a run writes where it cannot have a newer one."""
-        record = self.world.ledger.document(document_id(SOURCE, uri))
+        record = self.world.ledger.documents.get(document_id(SOURCE, uri))
         page = self.bodies.get(record.raw_hash or "") if record else None
         return [expected({uri: page}, setup).ids(uri) for setup in setups] if page else []
 

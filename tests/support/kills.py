@@ -7,15 +7,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from fakes.ledger import PARTS
+
 READS = frozenset({
-    "aliases", "aliases_by_uri", "aliases_of", "all_versions", "audits", "begun", "built_under", "chunks",
-    "count", "count_chunks", "count_points", "count_sections", "dimension", "document", "documents",
-    "documents_by_id", "documents_by_raw", "documents_by_text", "entries", "events", "exists",
-    "find_aliases", "find_documents", "find_tombstones", "generations", "get_points", "get_vectors",
-    "in_flight", "is_locked", "keys", "lines", "live", "lock", "lock_documents", "marks", "raw_in_use",
-    "raw_references", "read", "run", "run_events", "running", "runs", "scan_points", "scan_sections",
-    "sections", "session", "source_state", "sources", "taken_down", "tide_mark", "tombstones_before",
-    "tombstones_by_id", "tombstones_by_raw", "totals", "versions",
+    "aliases", "aliases_by_uri", "aliases_of", "all", "audits", "blocking", "built_under", "by_failed",
+    "by_id", "by_raw", "by_text", "by_uri", "chunks", "count", "count_chunks", "count_droppable",
+    "count_held", "count_points", "count_quarantined", "count_sections", "dimension", "entries", "epoch",
+    "events", "events_of", "exists", "find_aliases", "generations", "get", "get_points", "get_vectors",
+    "is_locked", "keys", "lines", "live", "lock", "lock_documents", "marks", "names", "of", "outside",
+    "pending", "pending_among", "quarantined", "raw_in_use", "raw_references", "read", "recent",
+    "restorable", "running", "scan_points", "scan_sections", "sections", "session", "state", "stream",
+    "totals",
 })  # fmt: skip
 
 
@@ -45,6 +47,8 @@ class Killing:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._inner, name)
+        if name in PARTS and not callable(value):
+            return type(self)(value, self._fuse)
         if not callable(value) or name in READS:
             return value
 

@@ -224,13 +224,13 @@ def rows(world: World) -> dict[str, tuple[Any, ...]]:
         r.uri: (
             r.title, r.status, r.raw_hash, r.fetched_raw_hash, r.content_hash, r.fingerprints, r.sections,
             r.chunks, r.failure, r.missing_runs, r.validators, r.fetch_fingerprint,
-            [replace(c, payload_hash="") for c in world.ledger.chunks(r.document_id)],
-            [replace(s, payload_hash="") for s in world.ledger.sections(r.document_id)],
+            [replace(c, payload_hash="") for c in world.ledger.documents.chunks(r.document_id)],
+            [replace(s, payload_hash="") for s in world.ledger.documents.sections(r.document_id)],
         )
-        for r in world.ledger.documents(SOURCE)
+        for r in world.ledger.documents.stream(SOURCE)
     }  # fmt: skip
 
 
 def aliases(world: World) -> dict[str, str]:
     by_id = {str(document_id(SOURCE, uri)): uri for uri in URIS}
-    return {a.uri: by_id[str(a.document_id)] for a in world.ledger.aliases(SOURCE)}
+    return {a.uri: by_id[str(a.document_id)] for a in world.ledger.sources.aliases(SOURCE)}

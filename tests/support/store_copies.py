@@ -1,5 +1,6 @@
 """Stores that can be copied and put back, as from a backup."""
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -43,10 +44,11 @@ class MemoryStores:
 
 def copied(store: Any) -> Any:
     """A copy of a store in memory; what is frozen in it is shared, its locks are new."""
+    if isinstance(store, MemoryLedger):
+        return deepcopy(store)
     new = type(store)()
     for name, value in vars(store).items():
-        if name != "_locks":
-            setattr(new, name, _copy(value))
+        setattr(new, name, _copy(value))
     return new
 
 

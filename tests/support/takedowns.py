@@ -52,5 +52,5 @@ def holders(world: World, text: str) -> Iterator[str]:
 
 def reasons(world: World, uri: str) -> tuple[str, str, str]:
     """What the last run did to a document: action, reason, detail."""
-    event = world.ledger.events(document_id(SOURCE, uri), limit=1)[0]
+    event = world.ledger.runs.events_of(document_id(SOURCE, uri), limit=1)[0]
     return event.action, event.reason, event.detail

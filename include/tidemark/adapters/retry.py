@@ -1,8 +1,8 @@
-"""A port whose calls wait for a store that is away, instead of failing with its first error.
+"""Waiting for a store that is away, instead of failing with its first error.
 
     what is called                            what happens when it raises ``TransientError``
     ----------------------------------------  ------------------------------------------------------------
-    a plain call                              made again, later and later, until ``patience`` is over; then
+    a plain call                              made again, later and later, until ``timeout`` is over; then
                                               the last error is raised
     one that gives an iterator                the same until its first item (or its end) has come; after
                                               that the error passes, for a scan cannot be taken up again
@@ -14,153 +14,94 @@
     of any call
 
 What is promised: every write of the ports gives the same result when it is repeated, so a call that was
-carried out though its answer was lost is carried out twice and counts once. (What a ``drop_…`` returns is
-then what the last try dropped.) A call is not begun again after ``patience`` seconds; it lasts as long as
+carried out though its answer was lost is carried out twice and counts once. (What a ``drop`` returns is
+then what the last try dropped.) A call is not begun again after ``timeout`` seconds; it lasts as long as
 that and one try.
 
 Why a block under ``lock_documents`` is not carried over an outage of the ledger: the locks are a session of
 the same database. An outage that a call of the block sees has most likely ended that session too; another run
-may have got the locks, compared and written these documents meanwhile. A repeated ``commit_document`` would
-then put this run's rows over the other's points and drop the note that the document is being written, and
-nothing would be left to tell of it. So the error ends the block; the documents stay noted (``Ledger.begin``),
-and whoever comes next finds out from the index itself what is there. Calls of the *index* and of the artifact
-store in the block do wait: their outage takes no lock away. That the locks went in such a wait, unnoticed by
-any call, is told by the end of ``lock_documents`` (``LockLostError``). The lock of a whole source may be lost
-in an outage that is waited for; its end tells that as well, and each document has been written under locks of
-its own since.
-
-Threads may share it, and it may be used before and after a fork.
+may have got the locks, compared and written these documents meanwhile. A repeated ``commit`` would then put
+this run's rows over the other's points and close the intent of the document, and nothing would be left to
+tell of it. So the error ends the block; the intents stay open (``DocumentWrites.open_intent``), and whoever
+comes next finds out from the index itself what is there. Calls of the *index* and of the artifact store in
+the block do wait: their outage takes no lock away. That the locks went in such a wait, unnoticed by any call,
+is told by the end of ``lock_documents`` (``LockLostError``). The lock of a whole source may be lost in an
+outage that is waited for; its end tells that as well, and each document has been written under locks of its
+own since.
 """
 
 import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
-from uuid import UUID
 
 from tidemark.domain.errors import LockLostError, TransientError
-from tidemark.ports import ArtifactStore, Ledger, VectorIndex
 
-PATIENCE = 60.0
+RETRY_TIMEOUT = 60.0
 """Seconds: a server that is restarted, or a network that fails over, is back by then."""
-UNTOUCHED = frozenset({"session", "lock", "writer"})
 _FIRST_WINDOW = 0.2
 _WIDEST_WINDOW = 5.0
 """Seconds. A wait is taken at random from a window that doubles, so that many do not come back at once."""
 
 log = logging.getLogger(__name__)
 
-Port = TypeVar("Port", bound=VectorIndex | Ledger | ArtifactStore)
 T = TypeVar("T")
+_END = object()
 
 
-def retrying(
-    port: Port,
-    patience: float = PATIENCE,
-    *,
-    sleep: Callable[[float], None] = time.sleep,
-    clock: Callable[[], float] = time.monotonic,
-) -> Port:
-    """The port, waiting for up to ``patience`` seconds where it would raise ``TransientError``.
+class Retry:
+    """Makes calls of one store, and makes them again while it is away.
 
-    0 switches it off: it is the port itself then. ``clock`` gives seconds.
+    store: its name in the log. timeout: seconds, 0 for no second try. clock: gives seconds.
+    Threads may share it, and it may be used before and after a fork.
     """
-    if patience <= 0:
-        return port
-    return cast(Port, _Retrying(port, patience, sleep, clock))
-
-
-class _Retrying:
-    __slots__ = ("_block", "_clock", "_outage", "_patience", "_port", "_sleep")
 
     def __init__(
         self,
-        port: object,
-        patience: float,
-        sleep: Callable[[float], None],
-        clock: Callable[[], float],
+        store: str,
+        timeout: float = 0.0,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._port = port
-        self._patience = patience
+        self._store = store
+        self._timeout = timeout
         self._sleep = sleep
         self._clock = clock
-        self._outage = _Outage(type(port).__name__, patience, clock)
-        self._block = threading.local()
+        self._forget()
 
-    def __getattr__(self, name: str) -> Any:
-        # Not what copying and pickling look for on an object without its slots.
-        if name.startswith("_"):
-            raise AttributeError(name)
-        member = getattr(self._port, name)
-        if name in UNTOUCHED or not callable(member):
-            return member
-        if name == "lock_documents":
-            return self._lock_documents
-
-        def call(*arguments: Any, **named: Any) -> Any:
-            def once() -> Any:
-                return member(*arguments, **named)
-
-            found = self._patiently(name, once)
-            return self._stream(name, once, found) if isinstance(found, Iterator) else found
-
-        return call
-
-    def _lock_documents(self, document_ids: Sequence[UUID]) -> AbstractContextManager[None]:
-        return self._locked(cast(Ledger, self._port), document_ids)
-
-    @contextmanager
-    def _locked(self, ledger: Ledger, document_ids: Sequence[UUID]) -> Iterator[None]:
-        with ExitStack() as held:
-            self._patiently(
-                "lock_documents", lambda: held.enter_context(ledger.lock_documents(document_ids))
-            )
-            self._block.entered = True
-            try:
-                yield
-            finally:
-                self._block.entered = False
-
-    def _stream(
-        self, name: str, again: Callable[[], Iterator[T]], stream: Iterator[T]
-    ) -> Iterator[T]:
-        """The items of ``stream``, which is made again as long as its first one does not come."""
-        streams = [stream]
-
-        def first() -> tuple[T, ...]:
-            found = streams.pop() if streams else again()
-            item = next(found, _END)
-            if item is _END:
-                return ()
-            streams.append(found)
-            return (cast(T, item),)
-
-        begun = self._patiently(name, first)
-        try:
-            yield from begun
-            for rest in streams:
-                yield from rest
-        finally:
-            for rest in streams:
-                # Some iterators hold nothing open, and have nothing to close.
-                getattr(rest, "close", bool)()
-
-    def _patiently(self, name: str, call: Callable[[], T]) -> T:
+    def __call__(self, call: Callable[[], T]) -> T:
+        """What ``call`` returns."""
         began = self._clock()
         try:
             return call()
-        except LockLostError:
-            raise
         except TransientError as error:
-            deadline = began + self._patience
-            if getattr(self._block, "entered", False) or self._clock() >= deadline:
+            deadline = began + self._timeout
+            if not _may_pass(error) or self._clock() >= deadline:
                 raise
-            return self._again(name, call, error, deadline)
+            return self._again(call, error, deadline)
 
-    def _again(self, name: str, call: Callable[[], T], error: TransientError, deadline: float) -> T:
+    def stream(self, call: Callable[[], Iterator[T]]) -> Iterator[T]:
+        """The items of the iterator that ``call`` makes, which is made again until its first one comes."""
+        opened: list[Iterator[T]] = []
+
+        def first() -> object:
+            opened[:] = [call()]
+            return next(opened[0], _END)
+
+        item = self(first)
+        try:
+            if item is not _END:
+                yield cast(T, item)
+                yield from opened[0]
+        finally:
+            # Some iterators hold nothing open, and have nothing to close.
+            getattr(opened[0], "close", bool)()
+
+    def _again(self, call: Callable[[], T], error: TransientError, deadline: float) -> T:
         # Here, since a store that is never away needs none of it.
         from tenacity import RetryCallState, Retrying, retry_if_exception
         from tenacity import wait_random_exponential as window
@@ -186,59 +127,76 @@ class _Retrying:
             retry=retry_if_exception(_may_pass),
             reraise=True,
         )
-        with self._outage.waiting(name, error) as back:
-            found = tries(attempt)
-            back()
-        return found
+        with self._outage(error):
+            result = tries(attempt)
+            self._over()
+        return result
 
+    # The log is told once that a store is away and once that it is back, however many wait for it.
 
-_END = object()
-
-
-def _may_pass(error: BaseException) -> bool:
-    return isinstance(error, TransientError) and not isinstance(error, LockLostError)
-
-
-class _Outage:
-    """Tells the log once that a port is away and once that it is back, however many wait for it."""
-
-    def __init__(self, port: str, patience: float, clock: Callable[[], float]) -> None:
-        self._port = port
-        self._patience = patience
-        self._clock = clock
-        self._begin_anew()
-
-    def _begin_anew(self) -> None:
+    def _forget(self) -> None:
         self._pid = os.getpid()
         self._guard = threading.Lock()
         self._waiting = 0
         self._since: float | None = None
 
     @contextmanager
-    def waiting(self, name: str, error: TransientError) -> Iterator[Callable[[], None]]:
-        """One call waits; calls what it is given when it has got through."""
+    def _outage(self, error: TransientError) -> Iterator[None]:
         if self._pid != os.getpid():
             # A fork in the middle of an outage: the waiting threads, and what they held, were the parent's.
-            self._begin_anew()
+            self._forget()
         with self._guard:
             self._waiting += 1
             if self._since is None:
                 self._since = self._clock()
                 log.warning(
-                    "%s.%s failed, and is tried again for up to %g s: %s",
-                    *(self._port, name, self._patience, error),
+                    "%s failed, and is tried again for up to %g s: %s",
+                    *(self._store, self._timeout, error),
                 )
         try:
-            yield lambda: self._back(name)
+            yield
         finally:
             with self._guard:
                 self._waiting -= 1
                 if not self._waiting:
                     self._since = None
 
-    def _back(self, name: str) -> None:
+    def _over(self) -> None:
         with self._guard:
             if self._since is not None:
                 seconds = self._clock() - self._since
-                log.info("%s.%s works again after %.1f s.", self._port, name, seconds)
+                log.info("%s works again after %.1f s.", self._store, seconds)
                 self._since = None
+
+
+def _may_pass(error: BaseException) -> bool:
+    return isinstance(error, TransientError) and not isinstance(error, LockLostError)
+
+
+class _Retrying:
+    def __init__(self, port: object, retry: Retry) -> None:
+        self._port = port
+        self._retry = retry
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        member = getattr(self._port, name)
+        if name in ("session", "writer") or not callable(member):
+            return member
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            result = self._retry(lambda: member(*arguments, **named))
+            if not isinstance(result, Iterator):
+                return result
+            streams = [result]
+            return self._retry.stream(
+                lambda: streams.pop() if streams else member(*arguments, **named)
+            )
+
+        return call
+
+
+def retrying(port: T, timeout: float) -> T:
+    """A port whose calls wait."""
+    return cast(T, _Retrying(port, Retry(type(port).__name__, timeout)))

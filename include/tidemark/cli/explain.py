@@ -74,7 +74,7 @@ def explain(
 
 def explain_uri(container: Container, uri: str) -> list[stage.Explanation]:
     """Explain every document that a URI, with or without fragment, or a file's path may mean."""
-    names = sorted({*container.declarations.sources, *container.ledger.sources()})
+    names = sorted({*container.declarations.sources, *container.ledger.sources.names()})
     found: list[stage.Explanation] = []
     for spelling in spellings(uri):
         ids = [document_id(name, spelling) for name in names]

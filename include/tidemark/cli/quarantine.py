@@ -61,7 +61,7 @@ def read_quarantine(container: Container, source: str | None) -> list[dict[str, 
     """All documents in quarantine (of a source), in their JSON form."""
     if source is not None:
         container.declared(source)
-    return [_row(record) for record in container.ledger.quarantined(source)]
+    return [_row(record) for record in container.ledger.documents.quarantined(source)]
 
 
 def _row(record: DocumentRecord) -> dict[str, Any]:
@@ -88,7 +88,9 @@ def retry_quarantined(
         container.declared(source)
     meant = {uri: set(spellings(uri)) for uri in uris}
     wanted = set().union(*meant.values())
-    chosen = [r for r in container.ledger.quarantined(source) if not uris or r.uri in wanted]
+    chosen = [
+        r for r in container.ledger.documents.quarantined(source) if not uris or r.uri in wanted
+    ]
     there = {record.uri for record in chosen}
     for uri in (uri for uri, spelled in meant.items() if not spelled & there):
         raise ConfigurationError(
@@ -110,7 +112,7 @@ def retry_quarantined(
             deps = container.deps(declared, bar)
             job = container.job(declared, pipeline.new_run_id(name, deps))
             summary = pipeline.retry(replace(job, approved=True), deps, ready)
-        after = deps.ledger.documents_by_id([record.document_id for record in ready])
+        after = deps.ledger.documents.by_id([record.document_id for record in ready])
         yield summary, [_row(r) for r in after.values() if r.failure is not None]
 
 

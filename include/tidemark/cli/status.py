@@ -48,7 +48,9 @@ def read_status(container: Container, source: str | None) -> dict[str, Any]:
     ledger, index = container.ledger, container.index
     if source is not None:
         container.declared(source)
-    names = [source] if source else sorted({*container.declarations.sources, *ledger.sources()})
+    names = (
+        [source] if source else sorted({*container.declarations.sources, *ledger.sources.names()})
+    )
     live = index.live()
     waiting = _waiting(container, live)
     held = _points(container, live)
@@ -62,7 +64,7 @@ def read_status(container: Container, source: str | None) -> dict[str, Any]:
             **held,
             "generations": [
                 as_json(generation, "number", "status", "dimension")
-                for generation in ledger.generations(container.settings.index_name)
+                for generation in ledger.generations.all(container.settings.index_name)
             ],
             "waiting_for": [found["source"] for found in waiting["sources"]] if waiting else [],
             "waiting": waiting,
@@ -76,7 +78,7 @@ def read_status(container: Container, source: str | None) -> dict[str, Any]:
 def _points(container: Container, live: int | None) -> dict[str, Any]:
     """How many points are live, or why that cannot be told: the rest can be, from the ledger."""
     if live is None:
-        documents, _ = container.ledger.totals()
+        documents, _ = container.ledger.documents.totals()
         lost = (
             f"The ledger has {documents} documents and nothing is live: run `tidemark index --all`."
         )
@@ -89,12 +91,14 @@ def _points(container: Container, live: int | None) -> dict[str, Any]:
 
 def _last_audit(container: Container) -> dict[str, Any] | None:
     """The last audit of all sources, None when there was none."""
-    recent = container.ledger.audits(limit=100)
+    recent = container.ledger.generations.audits(limit=100)
     found = next((audit for audit in recent if audit.source is None), None)
     if found is None:
         return None
     since = [audit for audit in recent if audit.audited_at > found.audited_at]
-    runs = [run for run in container.ledger.runs(limit=100) if run.started_at > found.audited_at]
+    runs = [
+        run for run in container.ledger.runs.recent(limit=100) if run.started_at > found.audited_at
+    ]
     left = found.left
     if left is None:
         left = {} if found.repaired else {k: n for k, n in found.findings.items() if k != "checked"}
@@ -110,14 +114,14 @@ def _last_audit(container: Container) -> dict[str, Any] | None:
 
 def _waiting(container: Container, live: int | None) -> dict[str, Any] | None:
     """What keeps a generation from going live, or what the live one lacks; None when nothing does."""
-    records = container.ledger.generations(container.settings.index_name)
+    records = container.ledger.generations.all(container.settings.index_name)
     found = container.waiting() if live is not None and records else None
     return dict(found.as_dict()) if found else None
 
 
 def _source(container: Container, name: str, live: int | None) -> dict[str, Any]:
-    documents, chunks = container.ledger.totals(name)
-    runs = container.ledger.runs(name, limit=50)
+    documents, chunks = container.ledger.documents.totals(name)
+    runs = container.ledger.runs.recent(name, limit=50)
     good = next((run for run in runs if run.status is RunStatus.SUCCESS), None)
     return {
         "source": name,
@@ -127,8 +131,8 @@ def _source(container: Container, name: str, live: int | None) -> dict[str, Any]
         "points": container.index.count_points(live, {"source": name})
         if live is not None
         else None,
-        "quarantined": container.ledger.count_quarantined(name),
-        "suspects": container.ledger.count_suspects(name),
+        "quarantined": container.ledger.documents.count_quarantined(name),
+        "suspects": container.ledger.documents.count_held(name),
         "last_success": good.started_at.isoformat() if good else None,
         "last_run": _run(runs[0], dead=_is_dead(container, runs[0])) if runs else None,
     }

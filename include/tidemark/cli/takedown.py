@@ -53,7 +53,7 @@ def list_takedowns(container: Container) -> list[dict[str, Any]]:
     stones = {
         (stone.source, stone.uri): stone
         for name in _names(container)
-        for stone in container.ledger.taken_down(name)
+        for stone in container.ledger.tombstones.blocking(name)
     }
     told = [
         {
@@ -119,7 +119,7 @@ def found_documents(container: Container, uri: str, source: str | None) -> list[
 
 
 def _names(container: Container) -> list[str]:
-    return sorted({*container.declarations.sources, *container.ledger.sources()})
+    return sorted({*container.declarations.sources, *container.ledger.sources.names()})
 
 
 # Takedowns and housekeeping, told to people.

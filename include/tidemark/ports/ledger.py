@@ -1,4 +1,4 @@
-"""What the stages ask of the ledger."""
+"""What the stages ask of the ledger, by aggregate."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -23,7 +23,28 @@ from tidemark.domain.records import (
 
 
 class Ledger(Protocol):
-    """What is indexed, by whom, from what."""
+    """What is indexed, by whom, from what; and the locks of those who change it."""
+
+    @property
+    def documents(self) -> "Documents": ...
+
+    @property
+    def writes(self) -> "DocumentWrites": ...
+
+    @property
+    def tombstones(self) -> "Tombstones": ...
+
+    @property
+    def sources(self) -> "SourceStates": ...
+
+    @property
+    def runs(self) -> "Runs": ...
+
+    @property
+    def versions(self) -> "Versions": ...
+
+    @property
+    def generations(self) -> "Generations": ...
 
     def lock(
         self, source: str, *, run_id: str | None = None, wait_seconds: float = 0.0
@@ -47,82 +68,180 @@ class Ledger(Protocol):
         the end when they were lost on the way.
         """
 
-    def documents(self, source: str | None = None) -> Iterator[DocumentRecord]:
-        """Stream all documents (of a source), ordered by source, then URI."""
 
-    def document(self, document_id: UUID) -> DocumentRecord | None: ...
+class Documents(Protocol):
+    """The documents there are, and what each has in the index."""
 
-    def documents_by_id(self, ids: Sequence[UUID]) -> dict[UUID, DocumentRecord]: ...
+    def stream(self, source: str | None = None) -> Iterator[DocumentRecord]:
+        """All documents (of a source), ordered by source, then URI."""
 
-    def find_documents(self, uri: str) -> list[DocumentRecord]:
+    def get(self, document_id: UUID) -> DocumentRecord | None: ...
+
+    def by_id(self, ids: Sequence[UUID]) -> dict[UUID, DocumentRecord]: ...
+
+    def by_uri(self, uri: str) -> list[DocumentRecord]:
         """Documents with exactly this URI, in any source."""
 
-    def documents_by_text(self, source: str, text_hashes: Sequence[str]) -> list[DocumentRecord]:
+    def by_text(self, source: str, text_hashes: Sequence[str]) -> list[DocumentRecord]:
         """Documents of a source whose live version has one of these texts, in no order."""
 
-    def documents_by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
+    def by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
         """Documents of a source whose live version has exactly these bytes, in no order."""
 
-    def documents_by_failed(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
+    def by_failed(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
         """Documents of a source in quarantine whose bytes last fetched are these, in no order."""
 
     def quarantined(self, source: str | None = None) -> Iterator[DocumentRecord]:
         """Stream the documents in quarantine, ordered by source, then URI."""
 
-    def release(self, document_ids: Sequence[UUID]) -> None:
+    def sections(self, document_id: UUID) -> list[SectionRecord]:
+        """In document order."""
+
+    def chunks(self, document_id: UUID) -> list[ChunkRecord]:
+        """In document order."""
+
+    def count_chunks(self, source: str, generation: int) -> int: ...
+
+    def count_sections(self, source: str, generation: int) -> int: ...
+
+    def count_quarantined(self, source: str) -> int: ...
+
+    def count_held(self, source: str) -> int:
+        """Documents with a newer version that is not believed."""
+
+    def totals(self, source: str | None = None) -> tuple[int, int]:
+        """How many documents have an indexed version, and how many chunks they have together."""
+
+
+class DocumentWrites(Protocol):
+    """How documents change: an intent first, then the index, then all rows of one document at once.
+
+    The intent of a document is closed by ``commit``, ``remove`` and ``close_intent`` (not by ``update``); one
+    that is still open tells of a run that died in between.
+    """
+
+    def open_intent(self, run_id: str, source: str, documents: Mapping[UUID, str]) -> None:
+        """Note, before their first write to the index, which documents (id to URI) are being written."""
+
+    def close_intent(self, document_ids: Sequence[UUID]) -> None:
+        """Drop the intents of documents that turned out to have nothing to write."""
+
+    def pending(self, source: str) -> dict[UUID, str]:
+        """Documents of a source whose last write was begun and not finished: id to URI."""
+
+    def pending_among(self, document_ids: Sequence[UUID]) -> set[UUID]:
+        """Those of them whose last write was begun and not finished."""
+
+    def commit(
+        self,
+        record: DocumentRecord,
+        sections: Sequence[SectionRecord],
+        chunks: Sequence[ChunkRecord],
+        event: RunDocument,
+    ) -> None:
+        """Write all rows of one document in one transaction, replace those it had, drop its tombstone.
+
+        It becomes a version, one for each run.
+        """
+
+    def update(self, record: DocumentRecord, event: RunDocument) -> None:
+        """Write the document's own row (quarantine, gate passed); its sections and chunks stay.
+
+        It becomes a version when its live bytes are others than before.
+        """
+
+    def remove(self, tombstone: Tombstone, event: RunDocument, alias: Alias | None = None) -> None:
+        """Delete all rows of one document and leave the tombstone, in one transaction.
+
+        That nothing is live any more becomes a version, unless the document is taken down.
+
+        alias: what its address is from now on, ignored as by ``save_aliases``. What led to the document leads
+        on to the alias's. The versions of one that moved become that one's, for it lives on there; those of
+        a run that wrote both stay.
+        """
+
+    def mark_seen(self, run_id: str, seen_at: datetime, touches: Sequence[Touch]) -> None:
+        """Note that documents were seen: last_seen, validators, fetched_raw_hash, suspect.
+
+        Clears missing_*.
+        """
+
+    def mark_missing(self, run_id: str, seen_at: datetime, document_ids: Sequence[UUID]) -> None:
+        """Note that documents were not reached: missing_since where unset, missing_runs + 1.
+
+        Repeating it for the same run changes nothing.
+        """
+
+    def requeue(self, document_ids: Sequence[UUID]) -> None:
         """Let the next run try quarantined documents again, whatever they failed under."""
 
-    def tombstones_by_id(self, ids: Sequence[UUID]) -> dict[UUID, Tombstone]: ...
+    def record_vectors(
+        self,
+        document_id: UUID,
+        hashes: Mapping[UUID, str],
+        checksum: str,
+        before: str | None = None,
+    ) -> None:
+        """Note what the vectors of points are (``vector_hash``) where that is not known yet, or not whole.
 
-    def tombstones_by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[Tombstone]:
+        ``before``: the checksum that the document has; with any other it keeps it.
+        """
+
+
+class Tombstones(Protocol):
+    """The documents that were removed."""
+
+    def by_id(self, ids: Sequence[UUID]) -> dict[UUID, Tombstone]: ...
+
+    def by_uri(self, uri: str) -> list[Tombstone]: ...
+
+    def by_raw(self, source: str, raw_hashes: Sequence[str]) -> list[Tombstone]:
         """Those of a source that had these bytes, are not expired and not taken down, in no order."""
 
-    def tombstones_before(self, source: str, removed_before: datetime) -> list[Tombstone]:
+    def restorable(self, source: str, removed_before: datetime) -> list[Tombstone]:
         """The oldest 1,000 of a source that are not expired and were removed before a time."""
 
     def expire(self, document_ids: Sequence[UUID]) -> None:
         """Mark tombstones as expired: what they could be restored from is being deleted."""
 
-    def forget_titles(self, source: str, raw_hashes: Sequence[str]) -> None:
+    def clear_titles(self, source: str, raw_hashes: Sequence[str]) -> None:
         """Empty the titles of all tombstones of a source that had these bytes, expired or not."""
 
-    def taken_down(self, source: str) -> list[Tombstone]:
-        """The tombstones that keep documents out of a source, in no order.
+    def blocking(self, source: str) -> list[Tombstone]:
+        """Those that keep documents out of a source, in no order.
 
         Its own, and those of any source that keep out everywhere.
         """
 
-    def lift(self, document_id: UUID) -> None:
+    def unblock(self, document_id: UUID) -> None:
         """Forget a tombstone, so that the document may be indexed again; missing is fine."""
 
-    def drop_tombstones(self, removed_before: datetime) -> int:
+    def drop(self, removed_before: datetime) -> int:
         """Forget the oldest 1,000 expired ones removed before a time, with their events; how many.
 
         Those that keep a document out stay.
         """
 
-    def forgettable_tombstones(self, removed_before: datetime) -> int:
-        """How many ``drop_tombstones`` would forget in all."""
+    def count_droppable(self, removed_before: datetime) -> int:
+        """How many ``drop`` would forget in all."""
 
-    def raw_in_use(self, raw_hashes: Sequence[str]) -> set[str]:
-        """Those that any document, version, duplicate or tombstone that is not expired refers to."""
 
-    def raw_references(self) -> Iterator[str]:
-        """Stream all hashes that ``raw_in_use`` would find; one may come several times."""
+class SourceStates(Protocol):
+    """What is known of a source beside its documents: how its crawls left it, and its other addresses."""
 
-    def versions(self, document_id: UUID) -> list[VersionRecord]:
-        """What was live of a document and why it came to be, latest first."""
+    def names(self) -> list[str]:
+        """Of all sources that have documents or runs, sorted."""
 
-    def all_versions(self) -> Iterator[VersionRecord]:
-        """Stream them all, ordered by document, latest first."""
+    def state(self, source: str) -> SourceState:
+        """Empty for a source that nothing is known of."""
 
-    def drop_versions(self, superseded_before: datetime) -> int:
-        """Forget the oldest 1,000 versions that another had replaced before a time; how many."""
+    def save_state(self, state: SourceState) -> None:
+        """Upsert; the epoch stays as it is."""
 
-    def forget_versions(self, document_ids: Sequence[UUID]) -> None:
-        """Forget all versions of documents."""
+    def epoch(self, source: str) -> str:
+        """The epoch that the source's index had when it was last begun to be written, "" for none."""
 
-    def find_tombstones(self, uri: str) -> list[Tombstone]: ...
+    def write_epoch(self, source: str, epoch: str) -> None: ...
 
     def aliases(self, source: str) -> Iterator[Alias]:
         """Stream the other addresses of a source's documents, ordered by URI."""
@@ -144,150 +263,73 @@ class Ledger(Protocol):
     def drop_aliases(self, source: str, seen_before: datetime) -> None:
         """Forget the aliases, other than of documents that moved, that were not seen since a time."""
 
-    def source_state(self, source: str) -> SourceState:
-        """Empty for a source that nothing is known of."""
 
-    def save_source_state(self, state: SourceState) -> None:
-        """Upsert; the tide mark stays as it is."""
+class Runs(Protocol):
+    """The runs, and the events that tell what each did to a document."""
 
-    def tide_mark(self, source: str) -> str:
-        """The mark that the source's index had when it was last begun to be written, "" for none."""
-
-    def save_tide_mark(self, source: str, mark: str) -> None: ...
-
-    def adopt_vectors(
-        self,
-        document_id: UUID,
-        hashes: Mapping[UUID, str],
-        checksum: str,
-        before: str | None = None,
-    ) -> None:
-        """Note what the vectors of points are (``vector_hash``) where that is not known yet, or not whole.
-
-        ``before``: the checksum that the document has; with any other it keeps it.
-        """
-
-    def sections(self, document_id: UUID) -> list[SectionRecord]:
-        """In document order."""
-
-    def chunks(self, document_id: UUID) -> list[ChunkRecord]:
-        """In document order."""
-
-    def begin(self, run_id: str, source: str, documents: Mapping[UUID, str]) -> None:
-        """Note, before their first write to the index, which documents (id to URI) are being written.
-
-        The note of a document is dropped by ``commit_document``, ``remove_document`` and ``settle`` (not
-        by ``update_document``); one that is still there tells of a run that died in between.
-        """
-
-    def in_flight(self, source: str) -> dict[UUID, str]:
-        """Documents whose last write was begun and not finished: id to URI."""
-
-    def begun(self, document_ids: Sequence[UUID]) -> set[UUID]:
-        """Those of them whose last write was begun and not finished."""
-
-    def settle(self, document_ids: Sequence[UUID]) -> None:
-        """Drop the notes of documents that turned out to have nothing to write."""
-
-    def commit_document(
-        self,
-        record: DocumentRecord,
-        sections: Sequence[SectionRecord],
-        chunks: Sequence[ChunkRecord],
-        event: RunDocument,
-    ) -> None:
-        """Write all rows of one document in one transaction, replace those it had, drop its tombstone.
-
-        It becomes a version (``versions``), one for each run.
-        """
-
-    def update_document(self, record: DocumentRecord, event: RunDocument) -> None:
-        """Write the document's own row (quarantine, gate passed); its sections and chunks stay.
-
-        It becomes a version when its live bytes are others than before.
-        """
-
-    def remove_document(
-        self, tombstone: Tombstone, event: RunDocument, alias: Alias | None = None
-    ) -> None:
-        """Delete all rows of one document and leave the tombstone, in one transaction.
-
-        That nothing is live any more becomes a version, unless the document is taken down.
-
-        alias: what its address is from now on, ignored as by ``save_aliases``. What led to the document leads
-        on to the alias's. The versions of one that moved become that one's, for it lives on there; those of
-        a run that wrote both stay.
-        """
-
-    def touch(self, run_id: str, seen_at: datetime, touches: Sequence[Touch]) -> None:
-        """Note that documents were seen: last_seen, validators, fetched_raw_hash, suspect.
-
-        Clears missing_*.
-        """
-
-    def miss(self, run_id: str, seen_at: datetime, document_ids: Sequence[UUID]) -> None:
-        """Note that documents were not reached: missing_since where unset, missing_runs + 1.
-
-        Repeating it for the same run changes nothing.
-        """
-
-    def start_run(self, run: RunRecord) -> None:
+    def save(self, run: RunRecord) -> None:
         """Upsert by run_id, which is unique over all sources."""
 
-    def finish_run(self, run: RunRecord) -> None:
-        """Upsert by run_id."""
+    def get(self, run_id: str) -> RunRecord | None: ...
 
-    def run(self, run_id: str) -> RunRecord | None: ...
+    def recent(self, source: str | None = None, limit: int = 20) -> list[RunRecord]:
+        """Latest first."""
 
     def running(self) -> list[RunRecord]:
         """Runs that have not been finished, oldest first."""
 
-    def drop_runs(self, finished_before: datetime, keep: int) -> list[str]:
+    def drop(self, finished_before: datetime, keep: int) -> list[str]:
         """Forget the oldest 1,000 runs finished before a time, with their events; their ids.
 
         The latest ``keep`` of each source stay, and so does its latest success.
         """
 
-    def runs(self, source: str | None = None, limit: int = 20) -> list[RunRecord]:
-        """Latest first."""
-
     def record_events(self, events: Sequence[RunDocument]) -> None:
         """Upsert by run_id and document_id."""
 
-    def events(self, document_id: UUID, limit: int = 20) -> list[RunDocument]:
-        """What runs did to a document, latest first."""
-
-    def run_events(self, run_id: str) -> Iterator[RunDocument]:
+    def events(self, run_id: str) -> Iterator[RunDocument]:
         """Stream what one run did, ordered by URI."""
 
-    def count_chunks(self, source: str, generation: int) -> int: ...
+    def events_of(self, document_id: UUID, limit: int = 20) -> list[RunDocument]:
+        """What runs did to a document, latest first."""
 
-    def count_sections(self, source: str, generation: int) -> int: ...
 
-    def sources(self) -> list[str]:
-        """Names of all sources that have documents or runs, sorted."""
+class Versions(Protocol):
+    """What was live before, and the snapshots that anything still refers to."""
 
-    def count_quarantined(self, source: str) -> int: ...
+    def of(self, document_id: UUID) -> list[VersionRecord]:
+        """What was live of a document and why it came to be, latest first."""
 
-    def count_suspects(self, source: str) -> int:
-        """Documents with a newer version that is not believed."""
+    def stream(self) -> Iterator[VersionRecord]:
+        """All of them, ordered by document, latest first."""
 
-    def totals(self, source: str | None = None) -> tuple[int, int]:
-        """How many documents have an indexed version, and how many chunks they have together."""
+    def drop(self, superseded_before: datetime) -> int:
+        """Forget the oldest 1,000 versions that another had replaced before a time; how many."""
 
-    def generations(self, index_name: str) -> list[GenerationRecord]:
+    def forget(self, document_ids: Sequence[UUID]) -> None:
+        """Forget all versions of documents."""
+
+    def raw_in_use(self, raw_hashes: Sequence[str]) -> set[str]:
+        """Those that any document, version, duplicate or tombstone that is not expired refers to."""
+
+    def raw_references(self) -> Iterator[str]:
+        """Stream all hashes that ``raw_in_use`` would find; one may come several times."""
+
+
+class Generations(Protocol):
+    """The generations of the index, and the audits of what is in them."""
+
+    def all(self, index_name: str) -> list[GenerationRecord]:
         """Ascending by number."""
 
-    def save_generation(self, generation: GenerationRecord) -> None:
+    def save(self, generation: GenerationRecord) -> None:
         """Upsert by index_name and number."""
 
-    def drop_generation(self, index_name: str, number: int) -> None: ...
+    def outside(self, generation: int) -> dict[str, int]:
+        """Documents with an indexed version in another generation, by source, those that have any.
 
-    def documents_outside(self, generation: int) -> int:
-        """How many documents with an indexed version belong to another generation."""
-
-    def sources_outside(self, generation: int) -> dict[str, int]:
-        """The same by source, those that have any, ordered by name."""
+        Ordered by name.
+        """
 
     def save_audit(self, record: AuditRecord) -> None: ...
 

@@ -70,11 +70,11 @@ def remember_boilerplate(
     if partial or not sample.pages or sample.pages < RELEARN_SHARE * indexed:
         return
     blocks = tuple(sorted(sample.detected()))
-    state = deps.ledger.source_state(job.source)
+    state = deps.ledger.sources.state(job.source)
     detected = {"now": blocks, "before": state.boilerplate}
     deps.artifacts.write(boilerplate_key(job.run_id), json.dumps(detected).encode())
     if not job.dry_run:
-        deps.ledger.save_source_state(
+        deps.ledger.sources.save_state(
             replace(state, boilerplate=blocks, boilerplate_pages=sample.pages)
         )
 
@@ -95,7 +95,7 @@ def _boilerplate(job: Job, deps: Dependencies) -> tuple[frozenset[int], frozense
     try:
         detected = json.loads(deps.artifacts.read(boilerplate_key(job.run_id)))
     except KeyError:
-        known = frozenset(deps.ledger.source_state(job.source).boilerplate)
+        known = frozenset(deps.ledger.sources.state(job.source).boilerplate)
         return known, known
     return frozenset(detected["now"]), frozenset(detected["before"])
 
@@ -103,8 +103,8 @@ def _boilerplate(job: Job, deps: Dependencies) -> tuple[frozenset[int], frozense
 def remember_state(job: Job, deps: Dependencies, state: str) -> None:
     """Keep what the next crawl is to be told, once this one is applied whole."""
     if state:
-        known = deps.ledger.source_state(job.source)
-        deps.ledger.save_source_state(replace(known, state=state))
+        known = deps.ledger.sources.state(job.source)
+        deps.ledger.sources.save_state(replace(known, state=state))
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ class LedgerKnown:
         return LiveHashes(row[1], row[2]) if row and row[0] and row[1] is not None else None
 
     def state(self) -> str:
-        return "" if self._fresh else self._deps.ledger.source_state(self._source).state
+        return "" if self._fresh else self._deps.ledger.sources.state(self._source).state
 
     def inspected(self, uri: str, raw_hash: str) -> Inspection | None:
         """What was measured of the live version, if that has these bytes."""
@@ -334,7 +334,7 @@ class LedgerKnown:
 
     def _documents(self) -> Iterator[_Row]:
         fingerprint = self._deps.source.fingerprint
-        for record in self._deps.ledger.documents(self._source):
+        for record in self._deps.ledger.documents.stream(self._source):
             told = not self._fresh and record.fetch_fingerprint == fingerprint
             yield (
                 record.uri,
@@ -348,7 +348,7 @@ class LedgerKnown:
             )
 
     def _duplicates(self) -> Iterator[_Row]:
-        for alias in self._deps.ledger.aliases(self._source):
+        for alias in self._deps.ledger.sources.aliases(self._source):
             if alias.raw_hash is not None:
                 validators = _encoded(Validators() if self._fresh else alias.validators)
                 yield (
@@ -378,7 +378,7 @@ class LedgerSource:
     def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
         """Yield each as not modified; the listing is never complete, so nothing is ever missing."""
         count = 0
-        for record in self.ledger.documents(self.source):
+        for record in self.ledger.documents.stream(self.source):
             if limit is not None and count >= limit:
                 break
             if self.wanted(record):

@@ -160,9 +160,9 @@ def _document(record: DocumentRecord) -> dict[str, Canonical]:
 def not_found(ledger: Ledger, source: str, accepted: Iterable[str]) -> Iterator[str]:
     """Say which addresses that were to be believed no document has, and which one may have been meant."""
     for uri in sorted(set(accepted) - {"*"}):
-        if any(record.source == source for record in ledger.find_documents(uri)):
+        if any(record.source == source for record in ledger.documents.by_uri(uri)):
             continue
-        doubted = [r.uri for r in ledger.documents(source) if r.suspect is not None]
+        doubted = [r.uri for r in ledger.documents.stream(source) if r.suspect is not None]
         close = get_close_matches(uri, doubted, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         yield f"{source} has no document at {uri}, so nothing was accepted for it.{hint}"
@@ -180,8 +180,8 @@ def explain(ledger: Ledger, uri: str, ids: Sequence[UUID] = ()) -> list[Explanat
 
     ``ids`` are those it would have in each source.
     """
-    found = {record.document_id: record for record in ledger.find_documents(uri)}
-    stones = {t.document_id: t for t in ledger.find_tombstones(uri) if t.document_id not in found}
+    found = {record.document_id: record for record in ledger.documents.by_uri(uri)}
+    stones = {t.document_id: t for t in ledger.tombstones.by_uri(uri) if t.document_id not in found}
     explanations = [
         _explanation(ledger, found.get(key), stones.get(key), key)
         for key in dict.fromkeys([*found, *stones, *ids])
@@ -197,22 +197,22 @@ def _explanation(
     key: UUID,
     asked: str = "",
 ) -> Explanation:
-    events = ledger.events(key)
-    runs = (ledger.run(run_id) for run_id in dict.fromkeys(event.run_id for event in events))
+    events = ledger.runs.events_of(key)
+    runs = (ledger.runs.get(run_id) for run_id in dict.fromkeys(event.run_id for event in events))
     return Explanation(
         record,
         stone,
         events,
         asked,
-        ledger.aliases_of(key),
-        ledger.versions(key),
+        ledger.sources.aliases_of(key),
+        ledger.versions.of(key),
         {run.run_id: run.started_at for run in runs if run is not None},
     )
 
 
 def _by_alias(ledger: Ledger, uri: str) -> Iterator[Explanation]:
-    for alias in ledger.find_aliases(uri):
-        record = ledger.document(alias.document_id)
+    for alias in ledger.sources.find_aliases(uri):
+        record = ledger.documents.get(alias.document_id)
         if record is not None:
             yield _explanation(ledger, record, None, alias.document_id, uri)
 

@@ -23,7 +23,7 @@ def current_generation(
 ) -> int | None:
     """The generation built under this embedding fingerprint, None when there is none yet."""
     existing = index.generations()
-    records = ledger.generations(index_name)
+    records = ledger.generations.all(index_name)
     for record in reversed(records):
         usable = record.status is not GenerationStatus.RETIRED and record.number in existing
         if usable and record.embed_fingerprint == embed:
@@ -67,11 +67,11 @@ def ensure_generation(
             elif index.live_sections() != served:
                 index.switch(served)
             live = index.live() == number
-        records = ledger.generations(index_name)
+        records = ledger.generations.all(index_name)
         if number not in {record.number for record in records}:
             status = GenerationStatus.LIVE if live else GenerationStatus.BUILDING
             made = GenerationRecord(index_name, number, embed, embedder.dimension, status, clock())
-            ledger.save_generation(made)
+            ledger.generations.save(made)
             records = [*records, made]
         elif not live:
             _take_up(ledger, records, number)
@@ -90,7 +90,7 @@ def switch_when_complete(job: Job, deps: Dependencies, generation: int) -> bool:
         _drop_given_up(job, deps, generation)
         return False
     others = [name for name in job.declared if name != job.source]
-    if ledger.documents_outside(generation) or awaited(
+    if ledger.generations.outside(generation) or awaited(
         ledger, job.index_name, generation, others, deps.clock()
     ):
         return False
@@ -98,7 +98,7 @@ def switch_when_complete(job: Job, deps: Dependencies, generation: int) -> bool:
     for number in index.generations():
         if number != generation:
             index.drop(number)
-    _say_live(ledger, ledger.generations(job.index_name), generation, [generation])
+    _say_live(ledger, ledger.generations.all(job.index_name), generation, [generation])
     return True
 
 
@@ -111,7 +111,7 @@ def awaited(
     before, that went on meanwhile, has written is outside. Nothing can be told by a generation that was begun
     later than now, because the clock has been set back.
     """
-    records = ledger.generations(index_name)
+    records = ledger.generations.all(index_name)
     begun = next((r.created_at for r in records if r.number == generation), None)
     if begun is None or begun > now:
         return []
@@ -120,7 +120,7 @@ def awaited(
         for name in names
         if not any(
             run.status is RunStatus.SUCCESS and run.finished_at and run.finished_at >= begun
-            for run in ledger.runs(name, limit=5)
+            for run in ledger.runs.recent(name, limit=5)
         )
     ]
 
@@ -133,7 +133,7 @@ def given_up(ledger: Ledger, index: VectorIndex, live: int, run_id: str = "") ->
     it, and have begun one of them, or found it, without a document in it yet.
     """
     beside = [number for number in index.generations() if number != live]
-    if not beside or ledger.documents_outside(live):
+    if not beside or ledger.generations.outside(live):
         return []
     return [] if _others_run(ledger, run_id) else beside
 
@@ -144,9 +144,9 @@ def drop_generations(
     """Drop generations, and say that they are retired."""
     for number in numbers:
         index.drop(number)
-    for record in ledger.generations(index_name):
+    for record in ledger.generations.all(index_name):
         if record.number in numbers and record.status is not GenerationStatus.RETIRED:
-            ledger.save_generation(replace(record, status=GenerationStatus.RETIRED))
+            ledger.generations.save(replace(record, status=GenerationStatus.RETIRED))
 
 
 def _drop_given_up(job: Job, deps: Dependencies, live: int) -> None:
@@ -163,7 +163,7 @@ def _others_run(ledger: Ledger, run_id: str) -> bool:
     """Does another run go on? One of Airflow has no process between two tasks; of others the lock tells."""
     return any(
         run.run_id != run_id and (run.trigger.startswith("airflow") or ledger.is_locked(run.source))
-        for run in ledger.running()
+        for run in ledger.runs.running()
     )
 
 
@@ -174,7 +174,7 @@ def _said_live(ledger: Ledger, index: VectorIndex, index_name: str) -> int | Non
     return next(
         (
             record.number
-            for record in ledger.generations(index_name)
+            for record in ledger.generations.all(index_name)
             if record.status is GenerationStatus.LIVE and record.number in existing
         ),
         None,
@@ -185,7 +185,7 @@ def _take_up(ledger: Ledger, records: Sequence[GenerationRecord], number: int) -
     """A retired generation that the index has again is being built again."""
     for record in records:
         if record.number == number and record.status is GenerationStatus.RETIRED:
-            ledger.save_generation(replace(record, status=GenerationStatus.BUILDING))
+            ledger.generations.save(replace(record, status=GenerationStatus.BUILDING))
 
 
 def _say_live(
@@ -199,11 +199,11 @@ def _say_live(
         elif status is GenerationStatus.LIVE or record.number not in existing:
             status = GenerationStatus.RETIRED
         if record.status is not status:
-            ledger.save_generation(replace(record, status=status))
+            ledger.generations.save(replace(record, status=status))
 
 
 def _next(ledger: Ledger, index: VectorIndex, index_name: str) -> int:
-    numbers = [record.number for record in ledger.generations(index_name)]
+    numbers = [record.number for record in ledger.generations.all(index_name)]
     return max([*numbers, *index.generations()], default=0) + 1
 
 
@@ -344,7 +344,7 @@ def waiting(
     that are declared and have none. ``source``: the one that a run is just ending of. ``doubtful``: look for
     documents that the live generation lacks, too; then it costs a look at all documents.
     """
-    records = ledger.generations(index_name)
+    records = ledger.generations.all(index_name)
     building = [r.number for r in records if r.status is GenerationStatus.BUILDING]
     if not building and doubtful:
         return _lost(ledger, index, declared, disabled)
@@ -353,7 +353,7 @@ def waiting(
     if goal is None:
         return None
     given_up = goal == live
-    outside = ledger.sources_outside(goal)
+    outside = ledger.generations.outside(goal)
     stuck, counts = _stuck(ledger, outside, goal)
     names = {name: n - counts[name] for name, n in outside.items() if n > counts[name]}
     if not given_up:
@@ -378,7 +378,7 @@ def _lost(
     ledger: Ledger, index: VectorIndex, declared: Collection[str], disabled: Collection[str]
 ) -> Waiting | None:
     live = index.live()
-    outside = ledger.sources_outside(live) if live is not None else {}
+    outside = ledger.generations.outside(live) if live is not None else {}
     if live is None or not outside:
         return None
     lacking = [Awaited(n, count, _standing(n, declared, disabled)) for n, count in outside.items()]
@@ -396,7 +396,7 @@ def _stuck(ledger: Ledger, sources: Collection[str], goal: int) -> tuple[list[St
     found: list[Stuck] = []
     counts: Counter[str] = Counter()
     for source in sources:
-        for record in ledger.quarantined(source):
+        for record in ledger.documents.quarantined(source):
             if record.generation == goal or not is_stuck(record):
                 continue
             counts[source] += 1

@@ -61,7 +61,7 @@ class Leaving:
     def versions(self, ledger: Ledger) -> Iterator[tuple[VersionRecord, bool]]:
         """All versions, and does each go?"""
         limit = self.superseded_before
-        for document, versions in groupby(ledger.all_versions(), lambda v: v.document_id):
+        for document, versions in groupby(ledger.versions.stream(), lambda v: v.document_id):
             replaced_at: datetime | None = None
             for version in versions:
                 old = limit is not None and replaced_at is not None and replaced_at < limit
@@ -86,7 +86,11 @@ class References(UsesTempDatabase):
     def __enter__(self) -> Self:
         database = self._temp_db.database
         database.execute("BEGIN")
-        found = self._referred() if self.leaving != Leaving() else self._ledger.raw_references()
+        found = (
+            self._referred()
+            if self.leaving != Leaving()
+            else self._ledger.versions.raw_references()
+        )
         database.executemany("INSERT OR IGNORE INTO raw VALUES (?)", ((h,) for h in found))
         database.executemany(
             "INSERT OR IGNORE INTO elements VALUES (?)",
@@ -105,11 +109,11 @@ class References(UsesTempDatabase):
     def in_use(self, raw_hashes: Sequence[str]) -> set[str]:
         """Those that are referred to at this moment."""
         if self.leaving == Leaving():
-            return self._ledger.raw_in_use(raw_hashes)
+            return self._ledger.versions.raw_in_use(raw_hashes)
         return {
             stone.raw_hash
-            for source in self._ledger.sources()
-            for stone in self._ledger.tombstones_by_raw(source, raw_hashes)
+            for source in self._ledger.sources.names()
+            for stone in self._ledger.tombstones.by_raw(source, raw_hashes)
             if stone.raw_hash and not self.leaving.goes(stone)
         }
 
@@ -117,7 +121,7 @@ class References(UsesTempDatabase):
         return self._temp_db.database.execute(query, (value,)).fetchone() is not None
 
     def _elements(self) -> Iterator[str]:
-        for record in self._ledger.documents():
+        for record in self._ledger.documents.stream():
             if record.raw_hash is not None and record.fingerprints is not None:
                 yield elements_key(record, record.fingerprints.partition)
         for version, goes in self.leaving.versions(self._ledger):
@@ -126,12 +130,14 @@ class References(UsesTempDatabase):
 
     def _referred(self) -> Iterator[str]:
         """What will be referred to but by tombstones, which ``in_use`` asks for."""
-        for record in self._ledger.documents():
+        for record in self._ledger.documents.stream():
             yield from filter(None, (record.raw_hash, record.fetched_raw_hash))
             if record.failure is not None:
                 yield record.failure.raw_hash
-        for source in self._ledger.sources():
-            yield from filter(None, (alias.raw_hash for alias in self._ledger.aliases(source)))
+        for source in self._ledger.sources.names():
+            yield from filter(
+                None, (alias.raw_hash for alias in self._ledger.sources.aliases(source))
+            )
         yield from (v.raw_hash for v, goes in self.leaving.versions(self._ledger) if not goes)
 
 
@@ -196,7 +202,7 @@ class _Sweeper:
     def unused_vectors(self, page: list[ArtifactEntry]) -> Iterator[ArtifactEntry]:
         owners = {entry.key: _owner(entry.key) for entry in page}
         ids = [owner for owner in owners.values() if owner is not None]
-        stones = self.stores.ledger.tombstones_by_id(ids)
+        stones = self.stores.ledger.tombstones.by_id(ids)
         for entry in page:
             owner = owners[entry.key]
             stone = stones.get(owner) if owner is not None else None
@@ -206,7 +212,7 @@ class _Sweeper:
     def unused_run_files(self, page: list[ArtifactEntry]) -> Iterator[ArtifactEntry]:
         ledger, leaving = self.stores.ledger, self.references.leaving.runs
         for run_id, entries in groupby(page, lambda entry: entry.key.split("/")[1]):
-            if run_id in leaving or ledger.run(run_id) is None:
+            if run_id in leaving or ledger.runs.get(run_id) is None:
                 yield from entries
 
 
@@ -344,16 +350,14 @@ class _Collector:
         ledger = self.stores.ledger
         killed = [
             run
-            for run in ledger.running()
+            for run in ledger.runs.running()
             if run.started_at < self.now - KILLED
             and not ledger.is_locked(run.source)
             and not self._is_growing(run)
         ]
         for run in killed if not self.dry_run else ():
             note = f"{run.note} It was killed.".strip()
-            ledger.finish_run(
-                replace(run, status=RunStatus.FAILED, finished_at=self.now, note=note)
-            )
+            ledger.runs.save(replace(run, status=RunStatus.FAILED, finished_at=self.now, note=note))
         self.counts["killed_runs"] = len(killed)
         return {run.run_id for run in killed}
 
@@ -373,7 +377,7 @@ class _Collector:
     def protected_since(self, killed: set[str]) -> datetime:
         """What was written since then stays, whatever refers to it."""
         ledger = self.stores.ledger
-        needed = [run for run in ledger.running() if run.run_id not in killed]
+        needed = [run for run in ledger.runs.running() if run.run_id not in killed]
         for run in _since(ledger, self.now - 2 * TAKEN_UP):
             failed = run.status is RunStatus.FAILED or run.run_id in killed
             ended = self.now if run.run_id in killed else run.finished_at or run.started_at
@@ -392,7 +396,7 @@ class _Collector:
         """Forget what is past its time; what a dry run would have forgotten."""
         ledger, keep = self.stores.ledger, self.retention
         self.counts["versions"] = self._versions(self.before(keep.history))
-        expired = self._expire(set(ledger.sources()) - set(declared))
+        expired = self._expire(set(ledger.sources.names()) - set(declared))
         self.counts["tombstones"] = self._tombstones(self.before(keep.tombstones), expired)
         runs = self._runs(self.before(keep.runs))
         self.counts["audits"] = self._audits(self.before(keep.runs))
@@ -406,7 +410,7 @@ class _Collector:
         if self.dry_run:
             return sum(1 for _, goes in Leaving(limit).versions(ledger) if goes)
         count = 0
-        while dropped := ledger.drop_versions(limit):
+        while dropped := ledger.versions.drop(limit):
             count += dropped
         return count
 
@@ -414,9 +418,9 @@ class _Collector:
         ledger = self.stores.ledger
         if self.dry_run:
             more = (stone.removed_at < limit and not stone.taken_down for stone in expired)
-            return ledger.forgettable_tombstones(limit) + sum(more)
+            return ledger.tombstones.count_droppable(limit) + sum(more)
         count = 0
-        while dropped := ledger.drop_tombstones(limit):
+        while dropped := ledger.tombstones.drop(limit):
             count += dropped
         return count
 
@@ -430,15 +434,15 @@ class _Collector:
         self.counts["expired_documents"] = 0
         for source in sorted(undeclared):
             if self.dry_run:
-                expired += ledger.tombstones_before(source, limit)
+                expired += ledger.tombstones.restorable(source, limit)
                 self.counts["expired_documents"] = len(expired)
                 continue
             try:
                 with ledger.lock(source):
-                    while stones := ledger.tombstones_before(source, limit):
+                    while stones := ledger.tombstones.restorable(source, limit):
                         ids = [stone.document_id for stone in stones]
-                        ledger.forget_versions(ids)
-                        ledger.expire(ids)
+                        ledger.versions.forget(ids)
+                        ledger.tombstones.expire(ids)
                         self.counts["expired_documents"] += len(ids)
             except SourceBusyError as error:
                 self.notes.append(str(error))
@@ -448,10 +452,10 @@ class _Collector:
         ledger, keep = self.stores.ledger, self.retention.keep_runs
         gone: set[str] = set()
         if self.dry_run:
-            for source in ledger.sources():
-                gone |= _old_runs(ledger.runs(source, limit=EVERY), limit, keep)
+            for source in ledger.sources.names():
+                gone |= _old_runs(ledger.runs.recent(source, limit=EVERY), limit, keep)
         else:
-            while dropped := ledger.drop_runs(limit, keep):
+            while dropped := ledger.runs.drop(limit, keep):
                 gone |= set(dropped)
         self.counts["runs"] = len(gone)
         return gone
@@ -459,10 +463,10 @@ class _Collector:
     def _audits(self, limit: datetime) -> int:
         ledger = self.stores.ledger
         if not self.dry_run:
-            return ledger.drop_audits(limit)
+            return ledger.generations.drop_audits(limit)
         latest: set[str | None] = set()
         count = 0
-        for audit in ledger.audits(limit=EVERY):
+        for audit in ledger.generations.audits(limit=EVERY):
             count += audit.source in latest and audit.audited_at < limit
             latest.add(audit.source)
         return count
@@ -482,7 +486,7 @@ class _Collector:
                 return 0  # Whatever happened here, a person should look at it first.
             current = current_generation(ledger, index, index_name, embed)
             empty = given_up(ledger, index, live) if current == live else []
-            known = {record.number: record.status for record in ledger.generations(index_name)}
+            known = {record.number: record.status for record in ledger.generations.all(index_name)}
             dead = [
                 number
                 for number in index.generations()
@@ -501,7 +505,7 @@ def _since(ledger: Ledger, started: datetime) -> list[RunRecord]:
     """The runs of all sources that have begun since a time."""
     limit = 100
     while True:
-        runs = ledger.runs(limit=limit)
+        runs = ledger.runs.recent(limit=limit)
         if len(runs) < limit or runs[-1].started_at < started:
             return [run for run in runs if run.started_at >= started]
         limit *= 4

@@ -44,7 +44,7 @@ _WRITTEN = {Action.METADATA.value, Action.ADD.value, Action.RESTORE.value}
 def begin(job: Job, deps: Dependencies, trigger: str, note: str = "") -> None:
     """Write down that the run has begun. One that is run again begins again: it crawls again."""
     now = deps.clock()
-    deps.ledger.start_run(
+    deps.ledger.runs.save(
         RunRecord(job.run_id, job.source, trigger, RunStatus.RUNNING, now, None, note, None)
     )
 
@@ -54,13 +54,11 @@ def mark_dead_runs_failed(job: Job, deps: Dependencies) -> None:
 
     Runs of Airflow, which hold it from task to task only, are left to their own reports.
     """
-    for run in deps.ledger.running():
+    for run in deps.ledger.runs.running():
         if run.source == job.source and not run.trigger.startswith("airflow"):
             now = deps.clock()
             note = f"{run.note} It was killed.".strip()
-            deps.ledger.finish_run(
-                replace(run, status=RunStatus.FAILED, finished_at=now, note=note)
-            )
+            deps.ledger.runs.save(replace(run, status=RunStatus.FAILED, finished_at=now, note=note))
 
 
 def audit_run(job: Job, deps: Dependencies, generation: int) -> AuditFindings:
@@ -73,7 +71,7 @@ def audit_run(job: Job, deps: Dependencies, generation: int) -> AuditFindings:
         return audit(deps.ledger, deps.index, generation, job.source, undecided=left_out)
     touched = (
         event.document_id
-        for event in deps.ledger.run_events(job.run_id)
+        for event in deps.ledger.runs.events(job.run_id)
         if event.chunks_added or event.chunks_removed or event.action in _WRITTEN
     )
     total = AuditFindings()
@@ -115,11 +113,11 @@ def summarise(
 
 def with_quarantine(job: Job, ledger: Ledger, summary: RunSummary) -> RunSummary:
     """Add how many documents are in quarantine; a run that leaves too many there has failed."""
-    count = ledger.count_quarantined(job.source)
+    count = ledger.documents.count_quarantined(job.source)
     if not count:
         return summary
-    indexed, _ = ledger.totals(job.source)
-    documents = indexed + sum(r.raw_hash is None for r in ledger.quarantined(job.source))
+    indexed, _ = ledger.documents.totals(job.source)
+    documents = indexed + sum(r.raw_hash is None for r in ledger.documents.quarantined(job.source))
     too_many = too_many_quarantined(count, documents, job.guards)
     status = RunStatus.FAILED.value if too_many else summary.status
     return replace(summary, quarantined=count, too_many=too_many, status=status)
@@ -156,7 +154,7 @@ def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
     dead: list[str] = []
     kept_out: list[str] = []
     dead_links = 0
-    for event in ledger.run_events(job.run_id):
+    for event in ledger.runs.events(job.run_id):
         documents[event.action] += 1
         reasons[event.reason] += 1
         chunks += ChunkCounts(event.chunks_added, event.chunks_kept, event.chunks_removed)
@@ -228,9 +226,9 @@ def held(job: Job, crawled: CrawlSummary, plan: PlanSummary) -> RunSummary:
 
 def finish(job: Job, deps: Dependencies, summary: RunSummary) -> None:
     """Write down how the run ended."""
-    before = deps.ledger.run(job.run_id)
+    before = deps.ledger.runs.get(job.run_id)
     now = deps.clock()
-    deps.ledger.finish_run(
+    deps.ledger.runs.save(
         RunRecord(
             job.run_id,
             job.source,

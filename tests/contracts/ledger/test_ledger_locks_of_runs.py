@@ -84,7 +84,7 @@ def test_it_has_a_source_once_the_other_run_ends(ledger: Ledger, run_id: str | N
 def test_who_waits_tells_the_log_for_whom(
     ledger: Ledger, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock_waiting, "PATIENCE", 0.1)
+    monkeypatch.setattr(lock_waiting, "FIRST_LINE", 0.1)
     monkeypatch.setattr(lock_waiting, "REMINDER", 60)
     caplog.set_level("INFO")
     with (

@@ -32,7 +32,7 @@ SUSPECT = HeldVersion("shrunk", "from 900 to 10 characters", "text-2", NOON, 2, 
 
 def commit(ledger: Ledger, record: DocumentRecord) -> DocumentRecord:
     sections = sections_of(record)
-    ledger.commit_document(record, sections, chunks_of(record, sections), event(record))
+    ledger.writes.commit(record, sections, chunks_of(record, sections), event(record))
     return record
 
 
@@ -52,18 +52,18 @@ def test_it_keeps_what_was_measured_of_a_document_and_why_it_is_doubted(ledger: 
             suspect=SUSPECT,
         ),
     )
-    assert ledger.document(record.document_id) == record
-    assert ledger.count_suspects(SOURCE) == 1
+    assert ledger.documents.get(record.document_id) == record
+    assert ledger.documents.count_held(SOURCE) == 1
 
 
 def test_a_touch_takes_a_doubt_up_and_lets_it_go(ledger: Ledger) -> None:
     record = commit(ledger, document())
-    ledger.touch("run-2", later(5), [touch(record.document_id, suspect=SUSPECT)])
-    found = ledger.document(record.document_id)
+    ledger.writes.mark_seen("run-2", later(5), [touch(record.document_id, suspect=SUSPECT)])
+    found = ledger.documents.get(record.document_id)
     assert found is not None
     assert found.suspect == SUSPECT
-    ledger.touch("run-3", later(9), [touch(record.document_id)])
-    assert ledger.count_suspects(SOURCE) == 0
+    ledger.writes.mark_seen("run-3", later(9), [touch(record.document_id)])
+    assert ledger.documents.count_held(SOURCE) == 0
 
 
 def test_documents_are_found_by_their_text_and_by_their_bytes_within_a_source(
@@ -72,10 +72,10 @@ def test_documents_are_found_by_their_text_and_by_their_bytes_within_a_source(
     one = commit(ledger, document(text_hash="text-1", raw_hash="raw-1"))
     two = commit(ledger, document(OTHER, text_hash="text-2", raw_hash="raw-1"))
     commit(ledger, document(URI, "elsewhere", text_hash="text-1", raw_hash="raw-1"))
-    assert ledger.documents_by_text(SOURCE, ["text-1", "text-9"]) == [one]
-    found = ledger.documents_by_raw(SOURCE, ["raw-1"])
+    assert ledger.documents.by_text(SOURCE, ["text-1", "text-9"]) == [one]
+    found = ledger.documents.by_raw(SOURCE, ["raw-1"])
     assert sorted(found, key=lambda d: d.uri) == [one, two]
-    assert ledger.documents_by_text(SOURCE, []) == ledger.documents_by_raw(SOURCE, []) == []
+    assert ledger.documents.by_text(SOURCE, []) == ledger.documents.by_raw(SOURCE, []) == []
 
 
 def test_an_alias_is_found_from_both_ends(ledger: Ledger) -> None:
@@ -90,51 +90,53 @@ def test_an_alias_is_found_from_both_ends(ledger: Ledger) -> None:
         text_length=900,
         fetched_at=later(1),
     )
-    ledger.save_aliases([whole])
-    assert ledger.aliases_of(record.document_id) == [whole]
-    assert ledger.find_aliases(OTHER) == [whole]
-    assert ledger.aliases_by_uri(SOURCE, [OTHER, URI]) == {OTHER: whole}
-    assert list(ledger.aliases(SOURCE)) == [whole]
-    assert ledger.raw_in_use(["raw-7"]) == {"raw-7"}
+    ledger.sources.save_aliases([whole])
+    assert ledger.sources.aliases_of(record.document_id) == [whole]
+    assert ledger.sources.find_aliases(OTHER) == [whole]
+    assert ledger.sources.aliases_by_uri(SOURCE, [OTHER, URI]) == {OTHER: whole}
+    assert list(ledger.sources.aliases(SOURCE)) == [whole]
+    assert ledger.versions.raw_in_use(["raw-7"]) == {"raw-7"}
 
 
 def test_an_alias_of_no_document_and_a_document_as_an_alias_are_ignored(ledger: Ledger) -> None:
     record = commit(ledger, document())
     other = commit(ledger, document(OTHER))
     missing = document("https://example.org/missing")
-    ledger.save_aliases([alias(record), alias(missing, "https://example.org/x"), alias(other, URI)])
-    assert list(ledger.aliases(SOURCE)) == []
+    ledger.sources.save_aliases(
+        [alias(record), alias(missing, "https://example.org/x"), alias(other, URI)]
+    )
+    assert list(ledger.sources.aliases(SOURCE)) == []
 
 
 def test_an_alias_goes_with_its_document_and_when_it_becomes_one(ledger: Ledger) -> None:
     record = commit(ledger, document())
-    ledger.save_aliases([alias(record), alias(record, f"{OTHER}/2")])
+    ledger.sources.save_aliases([alias(record), alias(record, f"{OTHER}/2")])
     commit(ledger, document(OTHER))
-    assert [a.uri for a in ledger.aliases(SOURCE)] == [f"{OTHER}/2"]
-    ledger.remove_document(tombstone(record), event(record))
-    assert list(ledger.aliases(SOURCE)) == []
+    assert [a.uri for a in ledger.sources.aliases(SOURCE)] == [f"{OTHER}/2"]
+    ledger.writes.remove(tombstone(record), event(record))
+    assert list(ledger.sources.aliases(SOURCE)) == []
 
 
 def test_an_alias_survives_a_new_version_of_its_document(ledger: Ledger) -> None:
     record = commit(ledger, document())
-    ledger.save_aliases([alias(record)])
+    ledger.sources.save_aliases([alias(record)])
     commit(ledger, replace(record, raw_hash="raw-2"))
-    assert [a.uri for a in ledger.aliases_of(record.document_id)] == [OTHER]
+    assert [a.uri for a in ledger.sources.aliases_of(record.document_id)] == [OTHER]
 
 
 def test_aliases_not_seen_any_more_are_dropped_except_where_a_document_stood(
     ledger: Ledger,
 ) -> None:
     record = commit(ledger, document())
-    ledger.save_aliases(
+    ledger.sources.save_aliases(
         [
             alias(record, f"{OTHER}/old"),
             alias(record, f"{OTHER}/new", seen_at=later(60)),
             alias(record, f"{OTHER}/was", kind=AliasKind.MOVED),
         ]
     )
-    ledger.drop_aliases(SOURCE, later(30))
-    assert [a.uri for a in ledger.aliases(SOURCE)] == [f"{OTHER}/new", f"{OTHER}/was"]
+    ledger.sources.drop_aliases(SOURCE, later(30))
+    assert [a.uri for a in ledger.sources.aliases(SOURCE)] == [f"{OTHER}/new", f"{OTHER}/was"]
 
 
 def test_tombstones_are_found_by_their_bytes_and_their_age_until_they_expire(
@@ -142,38 +144,38 @@ def test_tombstones_are_found_by_their_bytes_and_their_age_until_they_expire(
 ) -> None:
     record = commit(ledger, document())
     stone = replace(tombstone(record), raw_hash="raw-1", removed_at=NOON)
-    ledger.remove_document(stone, event(record))
-    assert ledger.tombstones_by_raw(SOURCE, ["raw-1"]) == [stone]
-    assert ledger.tombstones_before(SOURCE, later(1)) == [stone]
-    assert ledger.tombstones_before(SOURCE, NOON) == []
-    assert ledger.raw_in_use(["raw-1"]) == {"raw-1"}
-    ledger.expire([record.document_id])
-    assert ledger.tombstones_by_raw(SOURCE, ["raw-1"]) == []
-    assert ledger.tombstones_before(SOURCE, later(1)) == []
-    assert ledger.find_tombstones(URI) == [replace(stone, expired=True)]
+    ledger.writes.remove(stone, event(record))
+    assert ledger.tombstones.by_raw(SOURCE, ["raw-1"]) == [stone]
+    assert ledger.tombstones.restorable(SOURCE, later(1)) == [stone]
+    assert ledger.tombstones.restorable(SOURCE, NOON) == []
+    assert ledger.versions.raw_in_use(["raw-1"]) == {"raw-1"}
+    ledger.tombstones.expire([record.document_id])
+    assert ledger.tombstones.by_raw(SOURCE, ["raw-1"]) == []
+    assert ledger.tombstones.restorable(SOURCE, later(1)) == []
+    assert ledger.tombstones.by_uri(URI) == [replace(stone, expired=True)]
 
 
 def test_bytes_are_in_use_when_they_were_fetched_and_are_not_indexed_yet(ledger: Ledger) -> None:
     commit(ledger, document(raw_hash="raw-1", fetched_raw_hash="raw-2"))
-    assert ledger.raw_in_use(["raw-1", "raw-2", "raw-3"]) == {"raw-1", "raw-2"}
-    assert ledger.raw_in_use([]) == set()
+    assert ledger.versions.raw_in_use(["raw-1", "raw-2", "raw-3"]) == {"raw-1", "raw-2"}
+    assert ledger.versions.raw_in_use([]) == set()
 
 
 def test_what_is_known_of_a_source_as_a_whole_is_kept(ledger: Ledger) -> None:
-    assert ledger.source_state(SOURCE) == SourceState(SOURCE)
+    assert ledger.sources.state(SOURCE) == SourceState(SOURCE)
     state = SourceState(SOURCE, "commit-1", (2**62, 7), 40)
-    ledger.save_source_state(state)
-    assert ledger.source_state(SOURCE) == state
-    ledger.save_source_state(replace(state, state="commit-2"))
-    assert ledger.source_state(SOURCE).state == "commit-2"
+    ledger.sources.save_state(state)
+    assert ledger.sources.state(SOURCE) == state
+    ledger.sources.save_state(replace(state, state="commit-2"))
+    assert ledger.sources.state(SOURCE).state == "commit-2"
 
 
 def test_documents_in_quarantine_are_found_by_the_bytes_that_failed(ledger: Ledger) -> None:
     failed = replace(document(), status=DocumentStatus.QUARANTINED, fetched_raw_hash="raw-broken")
-    ledger.update_document(failed, event(failed))
+    ledger.writes.update(failed, event(failed))
     well = replace(document("https://example.org/well"), fetched_raw_hash="raw-broken")
     commit(ledger, well)
-    found = ledger.documents_by_failed(SOURCE, ["raw-broken", "raw-other"])
+    found = ledger.documents.by_failed(SOURCE, ["raw-broken", "raw-other"])
     assert [record.uri for record in found] == [failed.uri]
-    assert ledger.documents_by_failed("another", ["raw-broken"]) == []
-    assert ledger.documents_by_failed(SOURCE, []) == []
+    assert ledger.documents.by_failed("another", ["raw-broken"]) == []
+    assert ledger.documents.by_failed(SOURCE, []) == []

@@ -13,7 +13,7 @@ from tidemark.adapters.ledger.migrations import (
     revisions,
     upgrade,
 )
-from tidemark.adapters.ledger.tables import metadata
+from tidemark.adapters.ledger.postgres import metadata
 from tidemark.domain.errors import ConfigurationError, TidemarkError, TransientError
 
 pytestmark = pytest.mark.services

@@ -60,7 +60,7 @@ def test_every_version_but_the_newest_is_a_released_one() -> None:
 
 
 def test_documents_keep_all_that_was_known_of_them(upgraded: PostgresLedger, revision: str) -> None:
-    found = upgraded.document(IDS[INDEXED])
+    found = upgraded.documents.get(IDS[INDEXED])
     assert found is not None
     assert (found.raw_hash, found.content_hash, found.validators.etag) == (
         "raw-1",
@@ -71,20 +71,22 @@ def test_documents_keep_all_that_was_known_of_them(upgraded: PostgresLedger, rev
     assert (found.sections, found.chunks, found.checksum) == (1, 2, None)
     assert (found.suspect is not None) == (revision == "0002")
     assert found.text_length == (900 if revision == "0002" else None)
-    assert [c.embed_hash for c in upgraded.chunks(found.document_id)] == ["e1", "e2"]
-    assert [c.vector_hash for c in upgraded.chunks(found.document_id)] == [None, None]
-    assert [s.heading_path for s in upgraded.sections(found.document_id)] == [("Heading",)]
-    assert [d.uri for d in upgraded.documents()] == [FAILED, INDEXED, NEVER]
+    assert [c.embed_hash for c in upgraded.documents.chunks(found.document_id)] == ["e1", "e2"]
+    assert [c.vector_hash for c in upgraded.documents.chunks(found.document_id)] == [None, None]
+    assert [s.heading_path for s in upgraded.documents.sections(found.document_id)] == [
+        ("Heading",)
+    ]
+    assert [d.uri for d in upgraded.documents.stream()] == [FAILED, INDEXED, NEVER]
 
 
 def test_failures_keep_their_message_and_are_found(upgraded: PostgresLedger) -> None:
-    failed, never = upgraded.quarantined(SOURCE)
+    failed, never = upgraded.documents.quarantined(SOURCE)
     assert (failed.uri, never.uri) == (FAILED, NEVER)
     assert {d.status for d in (failed, never)} == {DocumentStatus.QUARANTINED}
     assert failed.failure is not None
     assert (failed.failure.message, failed.failure.attempts) == ("The file is encrypted.", 2)
-    upgraded.release([failed.document_id])
-    released = upgraded.document(failed.document_id)
+    upgraded.writes.requeue([failed.document_id])
+    released = upgraded.documents.get(failed.document_id)
     assert released is not None
     assert released.failure is not None
     assert released.failure.fingerprint == ""
@@ -93,7 +95,7 @@ def test_failures_keep_their_message_and_are_found(upgraded: PostgresLedger) -> 
 def test_what_is_live_becomes_the_first_version_that_is_known(
     upgraded: PostgresLedger, revision: str
 ) -> None:
-    assert upgraded.versions(IDS[INDEXED]) == [
+    assert upgraded.versions.of(IDS[INDEXED]) == [
         VersionRecord(
             document_id=IDS[INDEXED],
             run_id="run-1",
@@ -117,35 +119,35 @@ def test_what_is_live_becomes_the_first_version_that_is_known(
         )
     ]
     # The event that made it is forgotten; its own row still tells which bytes are live.
-    [good] = upgraded.versions(IDS[FAILED])
+    [good] = upgraded.versions.of(IDS[FAILED])
     assert (good.raw_hash, good.indexed_at) == (
         "raw-good",
         datetime(2026, 3, 1, 12, 3, tzinfo=UTC),
     )
-    assert upgraded.versions(IDS[NEVER]) == []
-    assert upgraded.drop_versions(datetime(2030, 1, 1, tzinfo=UTC)) == 0
+    assert upgraded.versions.of(IDS[NEVER]) == []
+    assert upgraded.versions.drop(datetime(2030, 1, 1, tzinfo=UTC)) == 0
 
 
 def test_the_rest_of_the_ledger_is_read_as_before(upgraded: PostgresLedger, revision: str) -> None:
-    assert [r.run_id for r in upgraded.runs(SOURCE)] == ["run-2", "run-1"]
-    assert [r.run_id for r in upgraded.running()] == ["run-2"]
-    assert [e.run_id for e in upgraded.events(IDS[INDEXED])] == ["run-2", "run-1", "run-0"]
-    assert [t.raw_hash for t in upgraded.find_tombstones(GONE)] == ["raw-gone"]
-    assert upgraded.taken_down(SOURCE) == []
-    assert upgraded.begun(list(IDS.values())) == {IDS[NEVER]}
-    assert [g.number for g in upgraded.generations("tidemark")] == [1]
-    assert upgraded.audits(SOURCE)[0].findings == {"missing_points": 1}
-    assert upgraded.tide_mark(SOURCE) == ""
+    assert [r.run_id for r in upgraded.runs.recent(SOURCE)] == ["run-2", "run-1"]
+    assert [r.run_id for r in upgraded.runs.running()] == ["run-2"]
+    assert [e.run_id for e in upgraded.runs.events_of(IDS[INDEXED])] == ["run-2", "run-1", "run-0"]
+    assert [t.raw_hash for t in upgraded.tombstones.by_uri(GONE)] == ["raw-gone"]
+    assert upgraded.tombstones.blocking(SOURCE) == []
+    assert upgraded.writes.pending_among(list(IDS.values())) == {IDS[NEVER]}
+    assert [g.number for g in upgraded.generations.all("tidemark")] == [1]
+    assert upgraded.generations.audits(SOURCE)[0].findings == {"missing_points": 1}
+    assert upgraded.sources.epoch(SOURCE) == ""
     used = {"raw-1", "raw-good", "raw-broken", "raw-gone"}
     if revision == "0002":
-        [alias] = upgraded.aliases(SOURCE)
+        [alias] = upgraded.sources.aliases(SOURCE)
         assert (alias.uri, alias.kind) == (MOVED, AliasKind.DUPLICATE)
-        assert upgraded.source_state(SOURCE) == SourceState(SOURCE, "commit-1", (2**62, 7), 40)
-        assert upgraded.drop_tombstones(NOON) == 1
+        assert upgraded.sources.state(SOURCE) == SourceState(SOURCE, "commit-1", (2**62, 7), 40)
+        assert upgraded.tombstones.drop(NOON) == 1
         used.add("raw-twin")
     else:
-        assert upgraded.source_state(SOURCE) == SourceState(SOURCE)
-    assert set(upgraded.raw_references()) == used
+        assert upgraded.sources.state(SOURCE) == SourceState(SOURCE)
+    assert set(upgraded.versions.raw_references()) == used
 
 
 def test_a_run_and_the_audit_go_on_from_an_old_ledger(
@@ -164,12 +166,14 @@ def test_a_run_and_the_audit_go_on_from_an_old_ledger(
     copy_to_release(postgres_url, empty_postgres_url, revision)
     upgrade(empty_postgres_url)
     old = world.ledger = PostgresLedger(empty_postgres_url)
-    assert {d.checksum for d in old.documents()} == {None}
+    assert {d.checksum for d in old.documents.stream()} == {None}
     assert world.audit().clean
-    records = list(old.documents())
+    records = list(old.documents.stream())
     assert [len(record.checksum or "") for record in records] == [32, 32]
-    assert all(c.vector_hash for record in records for c in old.chunks(record.document_id))
-    assert [len(old.versions(record.document_id)) for record in records] == [1, 1]
+    assert all(
+        c.vector_hash for record in records for c in old.documents.chunks(record.document_id)
+    )
+    assert [len(old.versions.of(record.document_id)) for record in records] == [1, 1]
 
     world.documents["a"] = page("a", "Another text of a.", "More of a.")
     summary = world.run()
@@ -177,7 +181,7 @@ def test_a_run_and_the_audit_go_on_from_an_old_ledger(
     assert summary.chunks.embedded == 1
     assert world.audit().clean
     assert len(world.texts()) == count
-    assert [v.reason for v in old.versions(records[0].document_id)] == ["content", "new"]
+    assert [v.reason for v in old.versions.of(records[0].document_id)] == ["content", "new"]
     world.run()
     assert world.embedder.texts == []
     old.close()
@@ -232,5 +236,5 @@ def test_an_upgrade_killed_in_its_middle_leaves_the_old_ledger_and_is_repeated(
     assert upgrade(old_url) == revisions()[-1]
     check(old_url)
     ledger = PostgresLedger(old_url)
-    assert len(ledger.versions(IDS[INDEXED])) == 1
+    assert len(ledger.versions.of(IDS[INDEXED])) == 1
     ledger.close()

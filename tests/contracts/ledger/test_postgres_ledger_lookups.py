@@ -40,28 +40,28 @@ def test_what_is_forgotten_goes_by_the_thousand_and_the_oldest_first(
                 "FROM generate_series(0, 1002) n ORDER BY random()"
             )
         )
-    assert real.drop_versions(NOON) == 1_000
-    assert {v.run_id for v in real.all_versions()} == {"1000", "1001", "1002"}
-    assert real.drop_versions(NOON) == 3
+    assert real.versions.drop(NOON) == 1_000
+    assert {v.run_id for v in real.versions.stream()} == {"1000", "1001", "1002"}
+    assert real.versions.drop(NOON) == 3
 
 
 @pytest.mark.parametrize(
     ("ask", "index"),
     [
-        (lambda r: list(r.quarantined(SOURCE)), "document_quarantined_idx"),
-        (lambda r: r.count_quarantined(SOURCE), "document_quarantined_idx"),
-        (lambda r: r.raw_in_use(["raw-1"]), "document_failed_raw_hash_idx"),
-        (lambda r: r.raw_in_use(["raw-1"]), "version_raw_hash_idx"),
-        (lambda r: r.taken_down(SOURCE), "tombstone_kept_out_idx"),
-        (lambda r: r.tombstones_before(SOURCE, NOON), "tombstone_restorable_idx"),
-        (lambda r: r.drop_tombstones(NOON), "tombstone_forgettable_idx"),
-        (lambda r: r.drop_versions(NOON), "version_replaced_at_idx"),
-        (lambda r: r.versions(document().document_id), "version_pkey"),
-        (lambda r: r.running(), "run_finished_at_idx"),
-        (lambda r: r.drop_runs(NOON, 1), "run_finished_at_idx"),
-        (lambda r: r.begun([document().document_id]), "in_flight_pkey"),
-        (lambda r: r.audits("a"), "audit_source_audited_at_idx"),
-        (lambda r: r.audits(), "audit_audited_at_idx"),
+        (lambda r: list(r.documents.quarantined(SOURCE)), "document_quarantined_idx"),
+        (lambda r: r.documents.count_quarantined(SOURCE), "document_quarantined_idx"),
+        (lambda r: r.versions.raw_in_use(["raw-1"]), "document_failed_raw_hash_idx"),
+        (lambda r: r.versions.raw_in_use(["raw-1"]), "version_raw_hash_idx"),
+        (lambda r: r.tombstones.blocking(SOURCE), "tombstone_kept_out_idx"),
+        (lambda r: r.tombstones.restorable(SOURCE, NOON), "tombstone_restorable_idx"),
+        (lambda r: r.tombstones.drop(NOON), "tombstone_forgettable_idx"),
+        (lambda r: r.versions.drop(NOON), "version_replaced_at_idx"),
+        (lambda r: r.versions.of(document().document_id), "version_pkey"),
+        (lambda r: r.runs.running(), "run_finished_at_idx"),
+        (lambda r: r.runs.drop(NOON, 1), "run_finished_at_idx"),
+        (lambda r: r.writes.pending_among([document().document_id]), "in_flight_pkey"),
+        (lambda r: r.generations.audits("a"), "audit_source_audited_at_idx"),
+        (lambda r: r.generations.audits(), "audit_audited_at_idx"),
     ],
 )
 def test_what_is_asked_for_is_looked_up(

@@ -62,7 +62,7 @@ def test_every_kind_of_damage_is_named_and_undone(audited: Audited) -> None:
     assert audited.held() == before
     assert len(audited.world.embedder.texts) == damage.embedded
     assert audited.audit().clean
-    kept = audited.world.ledger.audits(limit=50)
+    kept = audited.world.ledger.generations.audits(limit=50)
     assert [a.repaired for a in kept if a.source is None] == [0, repaired.repaired, 0]
 
 

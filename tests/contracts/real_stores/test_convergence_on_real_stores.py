@@ -15,8 +15,7 @@ from sqlalchemy import Engine, NullPool, create_engine
 from store_copies import Stores
 
 from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
-from tidemark.adapters.ledger.postgres import PostgresLedger
-from tidemark.adapters.ledger.tables import metadata
+from tidemark.adapters.ledger.postgres import PostgresLedger, metadata
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 

@@ -67,40 +67,41 @@ def test_the_ledger_waits_for_a_server_that_is_restarted(
     server: EmbeddedPostgres, real: PostgresLedger, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="tidemark.adapters.retry")
-    ledger = retrying(real, 30)
-    ledger.sources()
+    ledger = PostgresLedger(server.url("ledger"), retry_timeout=30)
+    ledger.sources.names()
     with away(server.stop, server.ensure_running):
         with pytest.raises(TransientError):
-            real.source_state("site")
-        ledger.save_source_state(STATE)
-        assert ledger.source_state("site") == STATE
-        assert list(ledger.documents("site")) == []
+            real.sources.state("site")
+        ledger.sources.save_state(STATE)
+        assert ledger.sources.state("site") == STATE
+        assert list(ledger.documents.stream("site")) == []
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    ledger.close()
 
 
 def test_locks_of_documents_that_a_restart_took_away_end_the_block(
     server: EmbeddedPostgres, real: PostgresLedger
 ) -> None:
-    ledger = retrying(real, 30)
+    ledger = PostgresLedger(server.url("ledger"), retry_timeout=30)
 
     def work() -> None:
         with ledger.lock_documents([uuid4()]):
             server.stop()
-            ledger.sources()
+            ledger.sources.names()
 
     began = time.monotonic()
     with pytest.raises(TransientError):
         work()
     assert time.monotonic() - began < 15
-    server.ensure_running()
-    with ledger.lock_documents([uuid4()]):
-        assert ledger.sources() == []
+    with away(lambda: None, server.ensure_running), ledger.lock_documents([uuid4()]):
+        assert ledger.sources.names() == []
+    ledger.close()
 
 
 @contextmanager
 def qdrant(folder: Path, port: int = 0) -> Iterator[int]:
     """A stand-in for a Qdrant server in a process of its own, and the port that it took."""
-    server = Path(__file__).parents[2] / "qdrant_http.py"
+    server = Path(__file__).parents[2] / "support" / "qdrant_http.py"
     command = [sys.executable, str(server), str(port), "--folder", str(folder)]
     with subprocess.Popen(
         [*command, "--seconds", "60"], stdout=subprocess.PIPE, text=True

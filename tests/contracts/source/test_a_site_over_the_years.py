@@ -121,7 +121,7 @@ def test_a_page_under_two_addresses_is_kept_once(world: World, site: Site) -> No
     site.pages["/lamps?print=1"] = article("lamps")
     run(world)
     assert "/lamps?print=1" not in live(world, site)
-    assert [a.uri for a in world.ledger.aliases(SOURCE)] == [f"{site.url}lamps?print=1"]
+    assert [a.uri for a in world.ledger.sources.aliases(SOURCE)] == [f"{site.url}lamps?print=1"]
 
 
 def test_a_login_form_in_place_of_a_page_leaves_the_page_as_it_was(

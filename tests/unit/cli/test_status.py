@@ -57,7 +57,7 @@ def world() -> World:
 
 
 def audited(world: World, findings: dict[str, int], **more: Any) -> None:
-    world.ledger.save_audit(
+    world.ledger.generations.save_audit(
         AuditRecord(None, world._clock(), {"checked": 4, **findings}, **{"repaired": 0, **more})
     )
 
@@ -68,7 +68,7 @@ def test_all_is_well_after_good_runs(world: World) -> None:
 
 
 def test_a_source_whose_last_run_failed_says_when_it_was_good(world: World) -> None:
-    good = world.ledger.runs(SOURCE)[0].started_at
+    good = world.ledger.runs.recent(SOURCE)[0].started_at
     world.source.away = "It does not answer."
     world.run()
     assert not is_well(status(world))
@@ -126,7 +126,7 @@ def test_what_was_healed_is_called_healed(world: World) -> None:
 def test_an_audit_before_the_last_runs_is_no_verdict_on_what_is_there_now(world: World) -> None:
     audited(world, {"missing_points": 2}, left={"missing_points": 2})
     world.run()
-    world.ledger.save_audit(AuditRecord(SOURCE, world._clock(), {"checked": 2}, 0, {}))
+    world.ledger.generations.save_audit(AuditRecord(SOURCE, world._clock(), {"checked": 2}, 0, {}))
     told = shown(world)
     assert "Since then: 1 run, 1 audited source; `tidemark audit` tells what is so now." in told
     assert "Heal it" not in told

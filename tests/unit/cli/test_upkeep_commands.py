@@ -120,7 +120,7 @@ def test_a_stranger_is_refused_unless_a_source_is_named(world: World) -> None:
     assert "--source" in call("takedown", stranger).stdout
     result = call("takedown", stranger, "--source", SOURCE, "--json")
     assert result.exit_code == 0
-    assert [stone.uri for stone in world.ledger.taken_down(SOURCE)] == [stranger]
+    assert [stone.uri for stone in world.ledger.tombstones.blocking(SOURCE)] == [stranger]
     assert call("takedown", stranger, "--source", "nowhere").exit_code == 2
 
 
@@ -132,7 +132,7 @@ def test_it_is_undone(world: World) -> None:
     [lifted] = json.loads(result.stdout)["lifted"]
     assert (lifted["source"], lifted["lifted"]) == (SOURCE, [A])
     world.run()
-    assert len(world.ledger.find_documents(A)) == 1
+    assert len(world.ledger.documents.by_uri(A)) == 1
 
 
 def test_undoing_what_is_kept_out_for_another_names_that(world: World) -> None:
@@ -177,12 +177,12 @@ def test_housekeeping_of_a_year_later_says_what_went(
 def test_without_a_source_it_is_kept_out_of_every_one(world: World) -> None:
     result = call("takedown", A)
     assert "kept out of every source: https://example.org/a" in result.stdout
-    assert [stone.everywhere for stone in world.ledger.taken_down("another")] == [True]
+    assert [stone.everywhere for stone in world.ledger.tombstones.blocking("another")] == [True]
     result = call("takedown", B, "--source", SOURCE)
     assert f"kept out of the source {SOURCE}: https://example.org/b" in result.stdout
-    assert [stone.uri for stone in world.ledger.taken_down("another")] == [A]
+    assert [stone.uri for stone in world.ledger.tombstones.blocking("another")] == [A]
     assert call("takedown", A, "--undo").exit_code == 0
-    assert world.ledger.taken_down("another") == []
+    assert world.ledger.tombstones.blocking("another") == []
 
 
 def test_a_dry_run_of_a_takedown_tells_what_would_go_and_touches_nothing(world: World) -> None:
@@ -191,7 +191,7 @@ def test_a_dry_run_of_a_takedown_tells_what_would_go_and_touches_nothing(world: 
     [would] = told["documents"]
     assert would["would_remove"]["points.g1"] == 1
     assert "points of generation 1" in call("takedown", A, "--dry-run").stdout
-    assert (world.texts(), world.ledger.taken_down(SOURCE)) == (before, [])
+    assert (world.texts(), world.ledger.tombstones.blocking(SOURCE)) == (before, [])
     assert call("takedown", "https://example.org/none", "--dry-run").exit_code == 1
 
 

@@ -142,11 +142,11 @@ def test_a_run_that_was_killed_is_not_said_to_run_for_ever(world: World) -> None
     from tidemark.domain.records import RunRecord, RunStatus
 
     for run_id, trigger in (("dead", "cli"), ("airflow", "airflow:manual")):
-        world.ledger.start_run(
+        world.ledger.runs.save(
             RunRecord(run_id, SOURCE, trigger, RunStatus.RUNNING, world.now, None, "", None)
         )
     changed(world, "Alpha stands.")
-    dead, airflow = world.ledger.run("dead"), world.ledger.run("airflow")
+    dead, airflow = world.ledger.runs.get("dead"), world.ledger.runs.get("airflow")
     assert dead is not None
     assert airflow is not None
     assert (dead.status, dead.note) == (RunStatus.FAILED, "It was killed.")
@@ -195,10 +195,10 @@ def test_the_history_of_a_document_that_moved_outlives_the_grace_of_its_old_addr
 def test_the_history_of_a_document_that_moved_ends_as_that_of_any_other(world: World) -> None:
     first = changed(world, "Alpha stands.")
     move(world, A, C)
-    last = world.ledger.versions(document_id(SOURCE, C))[0]
-    assert world.ledger.drop_versions(first) == 0
-    assert world.ledger.drop_versions(world.now + timedelta(days=400)) == 1
-    assert list(world.ledger.all_versions()) == [last]
+    last = world.ledger.versions.of(document_id(SOURCE, C))[0]
+    assert world.ledger.versions.drop(first) == 0
+    assert world.ledger.versions.drop(world.now + timedelta(days=400)) == 1
+    assert list(world.ledger.versions.stream()) == [last]
 
 
 def test_a_document_that_moves_again_and_again_is_one(world: World) -> None:
@@ -209,7 +209,7 @@ def test_a_document_that_moves_again_and_again_is_one(world: World) -> None:
         assert found == [A, C, D]
         sentence = explain(world.ledger, uri, [])[0].sentence()
         assert uri == D or f"has moved from this address to {D}" in sentence
-    assert {a.uri for a in world.ledger.aliases_of(document_id(SOURCE, D))} == {A, C}
+    assert {a.uri for a in world.ledger.sources.aliases_of(document_id(SOURCE, D))} == {A, C}
     changed(world, "Another document.")
     assert at(world, D, first) == A
     assert at(world, A, first) is None
@@ -220,7 +220,7 @@ def test_a_document_that_moves_to_and_fro_is_one(world: World) -> None:
     for before, now in ((A, C), (C, A), (A, C), (C, D), (D, A)):
         moments.append(move(world, before, now))
     assert [at(world, A, moment) for moment in moments] == [A, C, A, C, D, A]
-    assert {a.uri for a in world.ledger.aliases(SOURCE)} == {C, D}
+    assert {a.uri for a in world.ledger.sources.aliases(SOURCE)} == {C, D}
     assert world.audit().clean
 
 
@@ -243,6 +243,6 @@ def test_killed_in_the_middle_of_a_move_nothing_of_its_history_is_lost() -> None
     assert whole.ticks > 10
     for tick in range(whole.ticks):
         world = moved(Fuse(tick))
-        uris = {v.uri for v in world.ledger.versions(document_id(SOURCE, D))}
+        uris = {v.uri for v in world.ledger.versions.of(document_id(SOURCE, D))}
         assert uris == {A, C, D}, tick
-        assert {a.uri for a in world.ledger.aliases(SOURCE)} == {A, C}, tick
+        assert {a.uri for a in world.ledger.sources.aliases(SOURCE)} == {A, C}, tick

@@ -1,6 +1,6 @@
 """What nobody refers to goes, what a run may need stays, and a dry run tells the same."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
@@ -82,11 +82,11 @@ def state(world: World) -> tuple[object, ...]:
     return (
         sorted(world.artifacts.entries(), key=lambda e: e.key),
         world.index.generations(),
-        list(ledger.documents()),
-        list(ledger.all_versions()),
-        ledger.runs(limit=1000),
-        ledger.audits(limit=1000),
-        [ledger.find_tombstones(uri) for uri in (A, B, C)],
+        list(ledger.documents.stream()),
+        list(ledger.versions.stream()),
+        ledger.runs.recent(limit=1000),
+        ledger.generations.audits(limit=1000),
+        [ledger.tombstones.by_uri(uri) for uri in (A, B, C)],
     )
 
 
@@ -144,11 +144,11 @@ def test_a_replaced_version_goes_with_its_snapshot_after_its_days(world: World) 
     world.run()
     later(world, days=91)
     assert cleaned(world) == {"raw": 1, "elements": 1, "versions": 1}
-    assert len(world.ledger.versions(document_id(SOURCE, A))) == 1
+    assert len(world.ledger.versions.of(document_id(SOURCE, A))) == 1
 
 
 def test_elements_of_a_parser_of_the_past_go_a_month_later(world: World) -> None:
-    record = world.ledger.document(document_id(SOURCE, A))
+    record = world.ledger.documents.get(document_id(SOURCE, A))
     assert record is not None
     world.artifacts.write(f"elements/{record.raw_hash}.of-another-parser", b"x")
     later(world, days=29)
@@ -180,9 +180,9 @@ def test_a_source_that_nobody_declares_any_more_expires_too(world: World) -> Non
     assert cleaned(world, declared=[SOURCE]) == {}, "that is for its own runs to do"
     found = cleaned(world, declared=[])
     assert found == {"raw": 1, "elements": 1, "vectors": 1, "expired_documents": 1}
-    [stone] = world.ledger.find_tombstones(A)
+    [stone] = world.ledger.tombstones.by_uri(A)
     assert stone.expired
-    assert world.ledger.versions(stone.document_id) == []
+    assert world.ledger.versions.of(stone.document_id) == []
 
 
 def test_a_source_that_a_run_holds_is_left_for_the_next_time(world: World) -> None:
@@ -194,7 +194,7 @@ def test_a_source_that_a_run_holds_is_left_for_the_next_time(world: World) -> No
         done = clean(world, declared=[])
     assert removed(done) == {}
     assert SOURCE in done.notes[0]
-    assert not world.ledger.find_tombstones(A)[0].expired
+    assert not world.ledger.tombstones.by_uri(A)[0].expired
 
 
 def test_tombstones_are_forgotten_after_a_year_but_those_that_keep_out(world: World) -> None:
@@ -206,8 +206,8 @@ def test_tombstones_are_forgotten_after_a_year_but_those_that_keep_out(world: Wo
     assert "tombstones" not in cleaned(world, declared=[])
     later(world, days=366)
     assert cleaned(world, declared=[])["tombstones"] == 1
-    assert world.ledger.find_tombstones(A) == []
-    assert [stone.uri for stone in world.ledger.taken_down(SOURCE)] == [B]
+    assert world.ledger.tombstones.by_uri(A) == []
+    assert [stone.uri for stone in world.ledger.tombstones.blocking(SOURCE)] == [B]
 
 
 def test_old_runs_go_with_their_files_and_the_latest_stay(world: World) -> None:
@@ -217,30 +217,30 @@ def test_old_runs_go_with_their_files_and_the_latest_stay(world: World) -> None:
     found = cleaned(world)
     assert found["runs"] == 3
     assert found["run_files"] >= 3
-    assert len(world.ledger.runs(SOURCE, limit=100)) == 20
+    assert len(world.ledger.runs.recent(SOURCE, limit=100)) == 20
     assert not world.artifacts.exists(listing_key("run-0001"))
     assert world.artifacts.exists(listing_key("run-0023"))
 
 
 def test_old_audits_go_and_the_latest_stays(world: World) -> None:
     for _ in range(3):
-        world.ledger.save_audit(AuditRecord(None, world.now, {"checked": 1}, 0))
+        world.ledger.generations.save_audit(AuditRecord(None, world.now, {"checked": 1}, 0))
         later(world, days=1)
     later(world, days=200)
     assert cleaned(world)["audits"] == 2
-    assert len(world.ledger.audits()) == 1
+    assert len(world.ledger.generations.audits()) == 1
 
 
 def test_a_run_whose_process_was_killed_is_ended(world: World) -> None:
     run = RunRecord("gone", SOURCE, "cli", RunStatus.RUNNING, world.now, None, "By hand.", None)
-    world.ledger.start_run(run)
+    world.ledger.runs.save(run)
     later(world, days=1)
     assert cleaned(world) == {}
     later(world, days=2)
     with world.ledger.lock(SOURCE):
         assert removed(clean(world)) == {}, "somebody is at it still"
     assert cleaned(world) == {"killed_runs": 1}
-    ended = world.ledger.run("gone")
+    ended = world.ledger.runs.get("gone")
     assert ended is not None
     assert (ended.status, ended.note) == (RunStatus.FAILED, "By hand. It was killed.")
 
@@ -248,7 +248,7 @@ def test_a_run_whose_process_was_killed_is_ended(world: World) -> None:
 @pytest.mark.parametrize("growing", ["runs/long/furniture.json", "raw/of-its-crawl"])
 def test_a_run_that_has_written_something_lately_was_not_killed(world: World, growing: str) -> None:
     run = RunRecord("long", SOURCE, "cli", RunStatus.RUNNING, world.now, None, "", None)
-    world.ledger.start_run(run)
+    world.ledger.runs.save(run)
     later(world, days=4)
     world.artifacts.write(growing, b"x")
     later(world, hours=23)
@@ -259,7 +259,7 @@ def test_a_run_that_has_written_something_lately_was_not_killed(world: World, gr
 
 def test_bytes_of_other_runs_keep_no_run_alive_for_ever(world: World) -> None:
     run = RunRecord("long", "another", "cli", RunStatus.RUNNING, world.now, None, "", None)
-    world.ledger.start_run(run)
+    world.ledger.runs.save(run)
     later(world, days=8)
     world.run(force=True)
     assert cleaned(world) == {"killed_runs": 1}
@@ -271,14 +271,14 @@ def test_a_later_run_takes_nothing_from_one_that_may_be_taken_up(
     world: World, status: RunStatus, later_runs: int
 ) -> None:
     begun = RunRecord("dag", SOURCE, "dag", RunStatus.RUNNING, world.now, None, "", None)
-    world.ledger.start_run(begun)
+    world.ledger.runs.save(begun)
     keys = litter(world)
     if status is RunStatus.FAILED:
-        world.ledger.finish_run(replace(begun, status=status, finished_at=world.now))
+        world.ledger.runs.save(replace(begun, status=status, finished_at=world.now))
     later(world, days=1.5)
     for n in range(later_runs):
         ended = replace(begun, run_id=f"quick-{n}", started_at=world.now, finished_at=world.now)
-        world.ledger.start_run(replace(ended, status=RunStatus.SUCCESS))
+        world.ledger.runs.save(replace(ended, status=RunStatus.SUCCESS))
     later(world, hours=10)
     assert cleaned(world) == {}
     assert all(world.artifacts.exists(key) for key in keys)
@@ -286,19 +286,19 @@ def test_a_later_run_takes_nothing_from_one_that_may_be_taken_up(
 
 def test_a_run_that_began_long_ago_and_failed_yesterday_may_be_taken_up(world: World) -> None:
     begun = RunRecord("slow", SOURCE, "dag", RunStatus.RUNNING, world.now, None, "", None)
-    world.ledger.start_run(begun)
+    world.ledger.runs.save(begun)
     litter(world)
     later(world, days=8)
-    world.ledger.finish_run(replace(begun, status=RunStatus.FAILED, finished_at=world.now))
+    world.ledger.runs.save(replace(begun, status=RunStatus.FAILED, finished_at=world.now))
     later(world, days=1)
     assert cleaned(world) == {}
 
 
 def test_what_a_failed_run_fetched_is_kept_for_a_week_for_it_may_be_taken_up(world: World) -> None:
     run = RunRecord("sad", SOURCE, "cli", RunStatus.RUNNING, world.now, None, "", None)
-    world.ledger.start_run(run)
+    world.ledger.runs.save(run)
     litter(world)
-    world.ledger.finish_run(replace(run, status=RunStatus.FAILED, finished_at=world.now))
+    world.ledger.runs.save(replace(run, status=RunStatus.FAILED, finished_at=world.now))
     later(world, days=6)
     done = clean(world)
     assert removed(done) == {}
@@ -315,12 +315,12 @@ def test_dead_generations_are_dropped_and_the_live_and_the_growing_stay(world: W
     ]:
         world.index.ensure(number, 64, "another")
         if status is not None:
-            world.ledger.save_generation(
+            world.ledger.generations.save(
                 GenerationRecord("tidemark", number, "another", 64, status, world.now)
             )
-    [record] = [r for r in world.ledger.documents() if r.uri == B]
+    [record] = [r for r in world.ledger.documents.stream() if r.uri == B]
     event = RunDocument("run", record.document_id, B, "update", "model")
-    world.ledger.update_document(replace(record, generation=3), event)
+    world.ledger.writes.update(replace(record, generation=3), event)
     assert cleaned(world) == {"generations": 2}
     assert world.index.generations() == [1, 3]
 
@@ -330,14 +330,14 @@ def test_a_generation_that_was_given_up_goes_once_it_is_empty_and_nothing_runs(
 ) -> None:
     world.index.ensure(2, 24, "another")
     made = GenerationRecord("tidemark", 2, "another", 24, GenerationStatus.BUILDING, world.now)
-    world.ledger.save_generation(made)
+    world.ledger.generations.save(made)
     run = RunRecord("one", "other", "airflow", RunStatus.RUNNING, world.now, None, "", None)
-    world.ledger.start_run(run)
+    world.ledger.runs.save(run)
     assert cleaned(world) == {}
-    world.ledger.finish_run(replace(run, status=RunStatus.SUCCESS, finished_at=world.now))
+    world.ledger.runs.save(replace(run, status=RunStatus.SUCCESS, finished_at=world.now))
     assert cleaned(world) == {"generations": 1}
     assert world.index.generations() == [1]
-    assert world.ledger.generations("tidemark")[1].status is GenerationStatus.RETIRED
+    assert world.ledger.generations.all("tidemark")[1].status is GenerationStatus.RETIRED
 
 
 def test_a_generation_that_only_the_index_knows_stays_while_the_next_run_would_use_it() -> None:
@@ -345,7 +345,7 @@ def test_a_generation_that_only_the_index_knows_stays_while_the_next_run_would_u
     world = new_world()
     world.documents[A] = page("A", "The tide rises.")
     world.run()
-    world.ledger.drop_generation("tidemark", 1)
+    del world.ledger.tables.generations["tidemark", 1]  # type: ignore[attr-defined]
     assert cleaned(world) == {}
 
 
@@ -454,7 +454,7 @@ def test_a_run_beside_it_needs_nothing_twice(
             clean(beside)
     assert beside.source.fetched == alone.source.fetched
     assert beside.embedder.texts == alone.embedder.texts
-    assert list(beside.ledger.quarantined()) == []
+    assert list(beside.ledger.documents.quarantined()) == []
     assert beside.texts() == alone.texts()
     assert beside.audit().clean
     beside.source.fetched.clear()
@@ -467,18 +467,16 @@ def test_what_is_written_while_the_litter_is_listed_stays(world: World) -> None:
     """The crawl of a run that begins now fetches the very bytes that are about to be deleted."""
     [raw, *_] = litter(world)
     later(world, days=2)
-    stores = stores_of(world)
-    inner = stores.ledger.raw_in_use
+    inner = world.ledger.versions.raw_in_use
 
-    class Late(Killing):
-        def raw_in_use(self, raw_hashes: list[str]) -> set[str]:
-            used: set[str] = inner(raw_hashes)
-            world.artifacts.write(raw, b"nobody's")
-            return used
+    def late(raw_hashes: Sequence[str]) -> set[str]:
+        used = inner(raw_hashes)
+        world.artifacts.write(raw, b"nobody's")
+        return used
 
-    late = replace(stores, ledger=Late(world.ledger, Fuse()))
+    world.ledger.versions.raw_in_use = late  # type: ignore[method-assign]
     embed = embed_fingerprint(world.embedder, world.lexical)
-    done = collect_garbage(late, Retention(), "tidemark", embed, [SOURCE])
+    done = collect_garbage(stores_of(world), Retention(), "tidemark", embed, [SOURCE])
     assert world.artifacts.exists(raw)
     assert done.removed["raw"].count == 0
 
@@ -528,10 +526,10 @@ def test_past_its_grace_a_removed_document_loses_its_history_and_all_its_snapsho
     world.source.gone[A] = "404"
     world.run(judge=False)
     key = document_id(SOURCE, A)
-    assert len(world.ledger.versions(key)) == 3, "its removal is the last"
+    assert len(world.ledger.versions.of(key)) == 3, "its removal is the last"
     later(world, days=31)
     world.run(judge=False)
-    assert world.ledger.versions(key) == []
+    assert world.ledger.versions.of(key) == []
     assert list(world.artifacts.keys("vectors/")) == []
     [shared] = world.artifacts.keys("raw/")
     assert shared == raw_key(digest(page("A", "The tide rises.").encode())), "B has it too"

@@ -35,10 +35,10 @@ def test_each_result_brings_another_section(searcher: Searcher, mode: str) -> No
 
 
 def test_what_every_client_finds_is_found_whatever_else_is_being_built(searcher: Searcher) -> None:
-    [live, *_] = searcher.ledger.generations("tidemark")
+    [live, *_] = searcher.ledger.generations.all("tidemark")
     searcher.index.ensure(2, live.dimension, live.embed_fingerprint)
-    searcher.ledger.save_generation(replace(live, number=2, status=GenerationStatus.BUILDING))
-    searcher.ledger.save_generation(replace(live, status=GenerationStatus.RETIRED))
+    searcher.ledger.generations.save(replace(live, number=2, status=GenerationStatus.BUILDING))
+    searcher.ledger.generations.save(replace(live, status=GenerationStatus.RETIRED))
     assert len(search(searcher, "harbour crane lifts boats", k=3)) == 3
 
 

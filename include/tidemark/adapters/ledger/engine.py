@@ -1,13 +1,15 @@
 """Connections to a Postgres database: one engine per process, errors translated, results streamed."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, NullPool, Row, create_engine, exc, make_url
 from sqlalchemy.engine import URL
 
+from tidemark.adapters.retry import Retry
 from tidemark.domain.errors import (
     ConfigurationError,
     PermanentError,
@@ -75,7 +77,7 @@ def database_engine(url: str | URL, **options: Any) -> Engine:
     )
 
 
-def place(url: URL) -> str:
+def database_name(url: URL) -> str:
     """Name a database for a message: its name and host, never the password."""
     host = url.host or url.query.get("host") or "the local socket"
     where = host if isinstance(host, str) else ", ".join(host)
@@ -103,18 +105,19 @@ def _translation(error: Exception, url: URL) -> TidemarkError:
     what = _first_line(error, url)
     if isinstance(error, exc.TimeoutError):
         return TransientError(
-            f"The {place(url)} gave no connection in time: {what}", "Try again in a moment."
+            f"The {database_name(url)} gave no connection in time: {what}", "Try again in a moment."
         )
     kind: type[PermanentError] = PermanentError
     if isinstance(error, exc.StatementError) and isinstance(error.orig, Exception):
         state = getattr(error.orig, "sqlstate", None) or ""
         if state in _NO_SCHEMA:
             return ConfigurationError(
-                f"The {place(url)} lacks the ledger's tables: {what}", "Run `tidemark migrate`."
+                f"The {database_name(url)} lacks the ledger's tables: {what}",
+                "Run `tidemark migrate`.",
             )
         if not state and any(words in what for words in _REFUSALS):
             return ConfigurationError(
-                f"The {place(url)} cannot be opened: {what}",
+                f"The {database_name(url)} cannot be opened: {what}",
                 "Create the database, or correct the user and password in its URL.",
             )
         unreachable = isinstance(error, exc.OperationalError | exc.InterfaceError) and not state
@@ -123,12 +126,12 @@ def _translation(error: Exception, url: URL) -> TidemarkError:
             full = "Free some space on the server's disk, then run again."
             away = "Check that the server runs and can be reached; the work may be tried again."
             return TransientError(
-                f"The {place(url)} cannot be used now: {what}",
+                f"The {database_name(url)} cannot be used now: {what}",
                 full if state == _DISK_FULL else away,
             )
         kind = RefusedError if state[:2] in _VALUE_CLASSES else PermanentError
     return kind(
-        f"The {place(url)} refused a statement: {what}",
+        f"The {database_name(url)} refused a statement: {what}",
         "The ledger was asked for something it cannot hold; this is a defect worth reporting.",
     )
 
@@ -142,14 +145,20 @@ def _first_line(error: Exception, url: URL) -> str:
 
 
 class Database:
-    """A Postgres database that may be used before and after a fork, each process with its own pool."""
+    """A Postgres database that may be used before and after a fork, each process with its own pool.
 
-    def __init__(self, target: Engine | URL | str) -> None:
+    Each of its calls waits for a server that is away, as ``retry`` says.
+    """
+
+    def __init__(self, target: Engine | URL | str, retry: Retry) -> None:
         self._engine = target if isinstance(target, Engine) else database_engine(target)
         self._pid = os.getpid()
+        self._retry = retry
         self.url = self._engine.url
         self.unpooled = database_engine(self.url, poolclass=NullPool)
         """For connections that are somebody's own; nothing is kept of it between them."""
+        self.locks = threading.local()
+        """``held`` while this thread is in a block under locks of documents: no call is repeated there."""
 
     @property
     def engine(self) -> Engine:
@@ -159,23 +168,49 @@ class Database:
             self._pid = os.getpid()
         return self._engine
 
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        """Commit when the block ends, roll back when it raises."""
-        with translated(self.url), self.engine.begin() as connection:
-            yield connection
+    def retried(self, call: Callable[[], T]) -> T:
+        """What ``call`` returns, called again while the server is away."""
+        return call() if getattr(self.locks, "held", False) else self._retry(call)
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Do some work in a transaction: committed when it returns, rolled back when it raises."""
+
+        def transaction() -> T:
+            with translated(self.url), self.engine.begin() as connection:
+                return work(connection)
+
+        return self.retried(transaction)
+
+    def execute(self, statement: Executable, values: Mapping[str, Any] | None = None) -> int:
+        """Run one statement in a transaction of its own; how many rows it met."""
+        return self.write(lambda connection: connection.execute(statement, values or {}).rowcount)
 
     def rows(
         self, statement: Executable, values: Mapping[str, Any] | None = None
     ) -> list[Row[Any]]:
         """Run a query whose answer is small."""
-        with translated(self.url), self.engine.connect() as connection:
-            return list(connection.execute(statement, values or {}))
+
+        def query() -> list[Row[Any]]:
+            with translated(self.url), self.engine.connect() as connection:
+                return list(connection.execute(statement, values or {}))
+
+        return self.retried(query)
+
+    def rows_of(self, statement: Executable, name: str, keys: Sequence[Any]) -> Iterator[Row[Any]]:
+        """The rows of a query that takes a list of any length as its parameter ``name``."""
+        for batch in batches(keys):
+            yield from self.rows(statement, {name: batch})
 
     def stream(self, statement: Executable) -> Iterator[Row[Any]]:
         """Run a query through a server-side cursor, on a connection of its own."""
-        with translated(self.url), self.engine.connect() as connection:
-            yield from connection.execution_options(yield_per=STREAM_ROWS).execute(statement)
+
+        def cursor() -> Iterator[Row[Any]]:
+            with translated(self.url), self.engine.connect() as connection:
+                yield from connection.execution_options(yield_per=STREAM_ROWS).execute(statement)
+
+        if getattr(self.locks, "held", False):
+            return cursor()
+        return self._retry.stream(cursor)
 
     def close(self) -> None:
         """Close the pooled connections of this process."""

@@ -16,7 +16,7 @@ import random
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC
 from hashlib import blake2b
 from uuid import UUID
@@ -24,14 +24,14 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Connection, bindparam, exc, text
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from tidemark.adapters.ledger.engine import Database, place, translated
+from tidemark.adapters.ledger.engine import Database, database_name, translated
 from tidemark.domain.errors import LockLostError, SourceBusyError, TransientError
 
 # How a run waits for a source that another run holds: the same for every ledger.
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 2.0
+FIRST_LINE = 2.0
 """Seconds of waiting after which the log says who is waited for."""
 REMINDER = 30.0
 """Seconds between two such lines."""
@@ -46,7 +46,7 @@ def wait_for_source(attempt: Callable[[], str | None], source: str, wait_seconds
     Raises ``SourceBusyError`` when it is not had after ``wait_seconds``.
     """
     begun = time.monotonic()
-    next_line = PATIENCE
+    next_line = FIRST_LINE
     while (holders := attempt()) is not None:
         waited = time.monotonic() - begun
         busy = f'Another run holds the source "{source}": {holders}.'
@@ -184,9 +184,21 @@ def document_locks(
 ) -> Iterator[None]:
     """Hold the locks of documents, waiting for them. Raises ``TransientError`` after ``wait_seconds``."""
     keys = sorted({document_key(document_id) for document_id in document_ids})
-    if not keys:
-        yield
-        return
+    with ExitStack() as session:
+        if keys:
+            # Nothing has been done under the locks yet, so getting them may be tried again.
+            database.retried(
+                lambda: session.enter_context(_held_together(database, keys, wait_seconds))
+            )
+        database.locks.held = True
+        try:
+            yield
+        finally:
+            database.locks.held = False
+
+
+@contextmanager
+def _held_together(database: Database, keys: list[int], wait_seconds: float) -> Iterator[None]:
     with _session(database, f"{len(keys)} documents") as connection:
         with translated(database.url):
             _wait_for_all(connection, keys, wait_seconds)
@@ -228,8 +240,8 @@ def _confirm(connection: Connection, database: Database, what: str) -> None:
         connection.execute(text("SELECT 1"))
     except exc.DBAPIError as error:
         raise LockLostError(
-            f"The connection that held the lock of {what} was lost ({place(database.url)}), so another "
-            "run may have worked at the same time.",
+            f"The connection that held the lock of {what} was lost ({database_name(database.url)}), so "
+            "another run may have worked at the same time.",
             "Run the source again; a run that finds nothing to do proves that all is well.",
         ) from error
 

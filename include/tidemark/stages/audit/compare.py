@@ -75,8 +75,8 @@ def compare_all(
         scope.progress.stage("read the index", None)
         for generation in scope.generations:
             sums.read(scope.index, generation, source)
-        scope.progress.stage("compare", scope.ledger.totals(source)[0])
-        for page in pages(scope.ledger.documents(source), PAGE):
+        scope.progress.stage("compare", scope.ledger.documents.totals(source)[0])
+        for page in pages(scope.ledger.documents.stream(source), PAGE):
             held = sums.take([record.document_id for record in page])
             for record in page:
                 if sampler is not None:
@@ -94,7 +94,7 @@ def compare_some(scope: Scope, documents: Iterable[UUID], drift: Drift) -> Seen:
     """Compare some documents, piece by piece."""
     seen = Seen()
     for window in pages(iter(documents), WINDOW):
-        for record in scope.ledger.documents_by_id(window).values():
+        for record in scope.ledger.documents.by_id(window).values():
             if record.generation is not None:
                 seen.add(record)
         left = [(key, number) for key in window for number in scope.generations]

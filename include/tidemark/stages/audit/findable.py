@@ -85,7 +85,7 @@ def _is_found(searching: _Searching, document: Sampled) -> bool:
     """By any of its sentences. Under its lock: what a run writes or removes at the moment is not missed."""
     key, generation = document.document_id, searching.generation
     with searching.ledger.lock_documents([key]):
-        record = searching.ledger.document(key)
+        record = searching.ledger.documents.get(key)
         if record is None or record.generation != generation or not record.chunks:
             return True
         sentences = _sentences(searching, key)

@@ -78,7 +78,7 @@ def _look(
             live, damage = index.live(), ""
         except PermanentError as error:
             live, damage = None, error.message
-        records = {record.number: record for record in ledger.generations(index_name)}
+        records = {record.number: record for record in ledger.generations.all(index_name)}
         mixed = {
             number: why
             for number in existing
@@ -143,7 +143,7 @@ def _live_name(
         return GenerationFindings()
     problem = f"it is over generation {live}, and the ledger says {said if said else 'none'}"
     # Killed between the switch and the ledger's row: the index is right when all documents are in there.
-    if not ledger.documents_outside(live):
+    if not ledger.generations.outside(live):
         return GenerationFindings(live_name=problem, belongs=live, follow=True)
     return GenerationFindings(live_name=problem, belongs=said if said in existing else None)
 
@@ -181,7 +181,7 @@ def _left_behind(
         and number in records
         and records[number].status is GenerationStatus.RETIRED
     ]
-    if not behind or not ledger.documents_outside(live):
+    if not behind or not ledger.generations.outside(live):
         return GenerationFindings()
     numbers = ", ".join(map(str, behind))
     problem = (
@@ -217,7 +217,7 @@ def repair_generations(
                 did["live_name_moved"] = 1
             _say_live(ledger, index_name, found.belongs, models.keys() & set(index.generations()))
             left = replace(left, live_name="", damaged=False)
-            records = {record.number: record for record in ledger.generations(index_name)}
+            records = {record.number: record for record in ledger.generations.all(index_name)}
             dead = _dead(index, found.belongs, records, embed_fingerprint, models.keys())
         if not left.damaged:
             for number in dead:
@@ -226,11 +226,11 @@ def repair_generations(
             left = replace(left, dead=())
         needed = set(index.incomplete()) - set(dead) - _given_up(ledger, index_name)
         did["collections_made"] += _make_whole(ledger, index, index_name, needed)
-        for record in ledger.generations(index_name):
+        for record in ledger.generations.all(index_name):
             built = index.built_under(record.number) if record.number in found.mixed else ""
             if built and models.get(record.number, {built}) == {built}:
                 dimension = index.dimension(record.number)
-                ledger.save_generation(
+                ledger.generations.save(
                     replace(record, embed_fingerprint=built, dimension=dimension)
                 )
                 did["ledger_rows_corrected"] += 1
@@ -242,7 +242,7 @@ def repair_generations(
 def _given_up(ledger: Ledger, index_name: str) -> set[int]:
     return {
         record.number
-        for record in ledger.generations(index_name)
+        for record in ledger.generations.all(index_name)
         if record.status is GenerationStatus.RETIRED
     }
 
@@ -255,7 +255,7 @@ def _make_whole(
     One whose points are lost, and that the ledger does not know either, nobody can make: how long are its
     vectors?
     """
-    records = {record.number: record for record in ledger.generations(index_name)}
+    records = {record.number: record for record in ledger.generations.all(index_name)}
     made = 0
     for number, lost in index.incomplete().items():
         if number not in needed:
@@ -273,7 +273,7 @@ def _make_whole(
 
 def _say_live(ledger: Ledger, index_name: str, live: int, in_use: AbstractSet[int]) -> None:
     """``in_use``: generations that documents are in; what was called live and is one is being built still."""
-    for record in ledger.generations(index_name):
+    for record in ledger.generations.all(index_name):
         status = record.status
         if record.number == live:
             status = GenerationStatus.LIVE
@@ -281,4 +281,4 @@ def _say_live(ledger: Ledger, index_name: str, live: int, in_use: AbstractSet[in
             used = record.number in in_use
             status = GenerationStatus.BUILDING if used else GenerationStatus.RETIRED
         if status is not record.status:
-            ledger.save_generation(replace(record, status=status))
+            ledger.generations.save(replace(record, status=status))

@@ -45,7 +45,7 @@ def look_again(scope: Scope, window: Sequence[tuple[UUID, int | None]], drift: D
     window = [(key, number) for key, number in window if key not in scope.undecided]
     keys = list(dict.fromkeys(key for key, _ in window))
     with scope.ledger.lock_documents(keys):
-        records = scope.ledger.documents_by_id(keys)
+        records = scope.ledger.documents.by_id(keys)
         wanted: dict[int, set[UUID]] = defaultdict(set)
         for record in records.values():
             if record.generation in scope.existing:
@@ -140,7 +140,7 @@ def _served_once(scope: Scope, generation: int, record: DocumentRecord) -> tuple
     if record.status is DocumentStatus.QUARANTINED:
         # Its last good version may have been cut anew since, which no history tells of.
         return None
-    for version in scope.ledger.versions(record.document_id):
+    for version in scope.ledger.versions.of(record.document_id):
         if version.uri != record.uri:
             return None  # From here on it stood elsewhere, as another document.
         if version.action == Action.REMOVE.value:
@@ -164,7 +164,7 @@ def _is_left(
         if scope.leaves(generation, record):
             return
         named, owner = _named(record), Of.ELSEWHERE
-    elif (grave := scope.ledger.tombstones_by_id([key]).get(key)) is not None:
+    elif (grave := scope.ledger.tombstones.by_id([key]).get(key)) is not None:
         if scope.whole and _stands_for_another(scope, generation, grave):
             return
         named, owner = Named(key, grave.source, grave.uri), Of.TOMBSTONED
@@ -178,8 +178,8 @@ def _stands_for_another(scope: Scope, generation: int, grave: Tombstone) -> bool
     """Is it what searches still find of a document that moved, until its new generation is live?"""
     if grave.reason not in ELSEWHERE:
         return False
-    alias = scope.ledger.aliases_by_uri(grave.source, [grave.uri]).get(grave.uri)
-    moved = scope.ledger.document(alias.document_id) if alias else None
+    alias = scope.ledger.sources.aliases_by_uri(grave.source, [grave.uri]).get(grave.uri)
+    moved = scope.ledger.documents.get(alias.document_id) if alias else None
     return moved is not None and scope.serves(generation, moved)
 
 
@@ -187,8 +187,8 @@ def _compare(scope: Scope, record: DocumentRecord, held: _Held, drift: Drift) ->
     generation, named = record.generation, _named(record)
     if generation is None:
         raise AssertionError("only a document that is in a generation can be compared with it")
-    chunks = scope.ledger.chunks(record.document_id)
-    sections = scope.ledger.sections(record.document_id)
+    chunks = scope.ledger.documents.chunks(record.document_id)
+    sections = scope.ledger.documents.sections(record.document_id)
     _find_strays(scope, generation, named, [c.point_id for c in chunks], held, drift)
     _find_stray_sections(scope, generation, named, [s.section_id for s in sections], held, drift)
     counts: Counter[Kind] = Counter()
@@ -215,7 +215,7 @@ def _compare(scope: Scope, record: DocumentRecord, held: _Held, drift: Drift) ->
         total = checksum_of(known, sections)
         if total not in (None, record.checksum):
             # From now on one sum tells that it is as it was written.
-            scope.ledger.adopt_vectors(record.document_id, hashes, total, record.checksum)
+            scope.ledger.writes.record_vectors(record.document_id, hashes, total, record.checksum)
 
 
 def _find_strays(

@@ -25,7 +25,7 @@ def in_step(ledger: Ledger, index: VectorIndex, source: str, generation: int) ->
 
     The mark is compared in the generation that searches are answered from too, while another is being built.
     """
-    mark = ledger.tide_mark(source)
+    mark = ledger.sources.epoch(source)
     with index.session():
         if any(index.marks(n, source) != (mark, mark) for n in _marked(index, generation)):
             return False
@@ -55,7 +55,7 @@ def reconcile(job: Job, deps: Dependencies, generation: int) -> int:
     noted, differing = 0, iter(wrong)
     while page := list(islice(differing, PAGE)):
         uris = dict(_addresses(deps, generation, page))
-        deps.ledger.begin(job.run_id, job.source, uris)
+        deps.ledger.writes.open_intent(job.run_id, job.source, uris)
         noted += len(uris)
     advance(deps.ledger, deps.index, job.source, generation, job.run_id)
     return noted
@@ -67,7 +67,7 @@ def _to_go(deps: Dependencies, live: int, source: str) -> frozenset[UUID]:
     What only stands elsewhere now does wait: it is there in the generation that is built.
     """
     orphans = audit(deps.ledger, deps.index, live, source).orphans
-    graves = deps.ledger.tombstones_by_id(list(orphans))
+    graves = deps.ledger.tombstones.by_id(list(orphans))
     moved = {key for key, grave in graves.items() if Reason(grave.reason) in ELSEWHERE}
     return orphans - moved
 
@@ -89,7 +89,7 @@ def put_mark(
     ledger: Ledger, index: VectorIndex, source: str, generations: Iterable[int], mark: str
 ) -> None:
     """Put one mark into the ledger and into some generations."""
-    ledger.save_tide_mark(source, mark)
+    ledger.sources.write_epoch(source, mark)
     for generation in generations:
         index.mark(generation, source, mark)
 
@@ -99,7 +99,7 @@ def close(job: Job, deps: Dependencies, generation: int) -> None:
 
     So that a store that is restored from a backup taken in the middle of a run is told from one of its end.
     """
-    if deps.ledger.tide_mark(job.source).startswith(f"{job.run_id} "):
+    if deps.ledger.sources.epoch(job.source).startswith(f"{job.run_id} "):
         advance(deps.ledger, deps.index, job.source, generation, "after " + job.run_id)
 
 
@@ -107,8 +107,8 @@ def _addresses(
     deps: Dependencies, generation: int, documents: Iterable[UUID]
 ) -> Iterator[tuple[UUID, str]]:
     wanted = list(documents)
-    known = deps.ledger.documents_by_id(wanted)
-    graves = deps.ledger.tombstones_by_id([key for key in wanted if key not in known])
+    known = deps.ledger.documents.by_id(wanted)
+    graves = deps.ledger.tombstones.by_id([key for key in wanted if key not in known])
     with deps.index.session():
         for key in wanted:
             found = known.get(key) or graves.get(key)

@@ -116,7 +116,7 @@ def out_of_step(given: AuditDependencies, source: str, generation: int | None) -
     """
     if generation is None:
         return False
-    mark = given.ledger.tide_mark(source)
+    mark = given.ledger.sources.epoch(source)
     found = given.index.marks(generation, source)
     if found == (mark, mark):
         return False
@@ -126,7 +126,7 @@ def out_of_step(given: AuditDependencies, source: str, generation: int | None) -
 def _in_step_elsewhere(given: AuditDependencies, source: str, generation: int, mark: str) -> bool:
     ledger, index = given.ledger, given.index
     existing = index.generations()
-    holding = [n for n in existing if ledger.count_chunks(source, n)]
+    holding = [n for n in existing if ledger.documents.count_chunks(source, n)]
     if generation in holding:
         return False
     # A source whose documents are all gone has marks and nothing else.
@@ -192,10 +192,12 @@ def _heal(healing: _Healing, drift: Drift, turns: int) -> int:
 
 def _write_again(healing: _Healing, writer: _Writer, drift: Drift, page: Sequence[Named]) -> None:
     ledger, job = writer.deps.ledger, writer.job
-    records = ledger.documents_by_id([named.document_id for named in page])
+    records = ledger.documents.by_id([named.document_id for named in page])
     todo = {key: r for key, r in records.items() if not _has_failed(writer, r)}
     # As in any run: killed from here on, the next one asks the index what it holds of them.
-    ledger.begin(job.run_id, healing.source, {key: record.uri for key, record in todo.items()})
+    ledger.writes.open_intent(
+        job.run_id, healing.source, {key: record.uri for key, record in todo.items()}
+    )
     anew = drift.of_kinds(_EMBED_ANEW, todo)
     for keys, how in ((todo.keys() - anew, job), (anew, replace(job, force=True))):
         if keys:
@@ -212,7 +214,7 @@ def _has_failed(writer: _Writer, record: DocumentRecord) -> bool:
 
 
 def _note_failures(writer: _Writer, repaired: Repaired) -> None:
-    for event in writer.deps.ledger.run_events(writer.job.run_id):
+    for event in writer.deps.ledger.runs.events(writer.job.run_id):
         if event.action == Action.QUARANTINE.value:
             repaired.failures += 1
             if len(repaired.failed) < NAMED:
@@ -256,18 +258,18 @@ def _remove_orphans(healing: _Healing, drift: Drift, page: Sequence[Named]) -> N
     with ledger.lock_documents(keys):
         # What was in a generation that the repair has dropped is gone with it.
         existing = set(healing.given.index.generations())
-        records = ledger.documents_by_id(keys)
-        unknown = set(keys) - records.keys() - ledger.tombstones_by_id(keys).keys()
-        forgotten = ledger.begun(keys) if healing.in_step else set(keys)
+        records = ledger.documents.by_id(keys)
+        unknown = set(keys) - records.keys() - ledger.tombstones.by_id(keys).keys()
+        forgotten = ledger.writes.pending_among(keys) if healing.in_step else set(keys)
         may_return = unknown & forgotten if healing.given.will_run(healing.source) else set()
         for named in page:
             key = named.document_id
             if writer is not None and key in may_return:
-                ledger.begin(writer.job.run_id, healing.source, {key: named.uri})
+                ledger.writes.open_intent(writer.job.run_id, healing.source, {key: named.uri})
                 continue
             _clear(healing, existing.intersection(drift.places(key)), key, records.get(key))
             if key not in records:
-                ledger.settle([key])
+                ledger.writes.close_intent([key])
 
 
 def _clear(

@@ -105,7 +105,7 @@ def undecided(ledger: Ledger, source: str) -> set[UUID]:
 
     The index may hold something of them. Whether that is to stay cannot be told before they are seen again.
     """
-    begun = ledger.in_flight(source)
+    begun = ledger.writes.pending(source)
     live = {r.document_id for r in _records(ledger, begun) if r.raw_hash is not None}
     return begun.keys() - live
 
@@ -115,10 +115,10 @@ def counts_agree(ledger: Ledger, index: VectorIndex, generation: int, source: st
 
     Documents whose write was cut short are not counted on either side.
     """
-    begun = ledger.in_flight(source)
+    begun = ledger.writes.pending(source)
     known = [r for r in _records(ledger, begun) if r.generation == generation]
-    points = ledger.count_chunks(source, generation) - sum(r.chunks for r in known)
-    sections = ledger.count_sections(source, generation) - sum(r.sections for r in known)
+    points = ledger.documents.count_chunks(source, generation) - sum(r.chunks for r in known)
+    sections = ledger.documents.count_sections(source, generation) - sum(r.sections for r in known)
     where: dict[str, str | list[str]] = {"source": source}
     with index.session():
         found_points = index.count_points(generation, where)
@@ -132,7 +132,7 @@ def counts_agree(ledger: Ledger, index: VectorIndex, generation: int, source: st
 
 def _records(ledger: Ledger, keys: Iterable[UUID]) -> Iterator[DocumentRecord]:
     for page in pages(iter(keys), PAGE):
-        yield from ledger.documents_by_id(page).values()
+        yield from ledger.documents.by_id(page).values()
 
 
 def remove_orphans(index: VectorIndex, generation: int, orphans: Iterable[UUID]) -> None:

@@ -67,7 +67,7 @@ def scope_of(
 ) -> Scope:
     """The scope of an audit of some generations as things are now."""
     existing = frozenset(index.generations())
-    records = ledger.generations(index_name) if index_name is not None else []
+    records = ledger.generations.all(index_name) if index_name is not None else []
     said = {record.number: record.embed_fingerprint for record in records}
     models = {n: index.built_under(n) or said.get(n, "") for n in existing}
     chosen = tuple(sorted(existing.intersection(generations)))

@@ -78,7 +78,7 @@ def audited_generations(given: AuditDependencies, current: int | None) -> set[in
     """Those that the ledger wants, and the one that the next run writes."""
     wanted = {
         record.number
-        for record in given.ledger.generations(given.index_name)
+        for record in given.ledger.generations.all(given.index_name)
         if record.status is not GenerationStatus.RETIRED
     }
     return wanted if current is None else wanted | {current}
@@ -102,7 +102,7 @@ def _report(
     given: AuditDependencies, source: str | None, current: int | None, drift: Drift, found: _Found
 ) -> AuditReport:
     counts = drift.counts() + _of_generations(found.generations)
-    names = [source] if source is not None else given.ledger.sources()
+    names = [source] if source is not None else given.ledger.sources.names()
     return AuditReport(
         source=source,
         checked=found.seen.checked,
@@ -203,7 +203,11 @@ def _keep(
         left = {k: n for k, n in findings.items() if n and k != "checked"}
         unknown = report.repair and any(report.left.values())
         told = None if unknown else {} if report.repair else left
-        given.ledger.save_audit(AuditRecord(name, now, findings, repaired.documents[name], told))
+        given.ledger.generations.save_audit(
+            AuditRecord(name, now, findings, repaired.documents[name], told)
+        )
     if report.source is None:
         left = {k: n for k, n in (report.left if report.repair else report.counts).items() if n}
-        given.ledger.save_audit(AuditRecord(None, now, report.flat(), report.repaired, left))
+        given.ledger.generations.save_audit(
+            AuditRecord(None, now, report.flat(), report.repaired, left)
+        )

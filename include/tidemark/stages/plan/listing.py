@@ -189,7 +189,7 @@ class ListingIndex(UsesTempDatabase):
                     self.end = value
                 else:
                     observed.setdefault(document_id(self._job.source, value.uri), value)
-            records = self._deps.ledger.documents_by_id(list(observed))
+            records = self._deps.ledger.documents.by_id(list(observed))
             told = self._with_duplicates(observed, records)
             self._live.clear()
             self._live.update({r.uri: r for r in records.values() if r.raw_hash is not None})
@@ -207,7 +207,7 @@ class ListingIndex(UsesTempDatabase):
         ]
         if not unknown:
             return observed
-        aliases = self._deps.ledger.aliases_by_uri(self._job.source, unknown)
+        aliases = self._deps.ledger.sources.aliases_by_uri(self._job.source, unknown)
         return {
             key: _as_fetched(o, aliases[o.uri])
             if key not in records and o.uri in aliases and o.outcome is Outcome.NOT_MODIFIED
@@ -227,7 +227,7 @@ class ListingIndex(UsesTempDatabase):
         """URIs of the documents that are live with a text and stay, shortest first."""
         living: dict[str, list[str]] = {}
         if texts:
-            for record in self._deps.ledger.documents_by_text(self._job.source, texts):
+            for record in self._deps.ledger.documents.by_text(self._job.source, texts):
                 if record.text_hash and self._stays(record):
                     living.setdefault(record.text_hash, []).append(record.uri)
         return {text: sorted(uris, key=_by_length) for text, uris in living.items()}
@@ -277,17 +277,17 @@ class ListingIndex(UsesTempDatabase):
         source, ledger = self._job.source, self._deps.ledger
         moves = {k: uri for k, o in new.items() if (uri := self._moved_to(o.uri))}
         before = {k: document_id(source, uri) for k, uri in moves.items()}
-        known = ledger.documents_by_id(list(before.values()))
+        known = ledger.documents.by_id(list(before.values()))
         found = {k: (b, moves[k]) for k, b in before.items() if b in known}
         hashes = [o.raw_hash for k, o in new.items() if o.raw_hash and k not in found]
         by_raw: dict[str, tuple[UUID, str]] = {}
-        for stone in ledger.tombstones_by_raw(source, hashes):
+        for stone in ledger.tombstones.by_raw(source, hashes):
             by_raw.setdefault(stone.raw_hash or "", (stone.document_id, ""))
-        for record in sorted(ledger.documents_by_raw(source, hashes), key=lambda r: r.uri):
+        for record in sorted(ledger.documents.by_raw(source, hashes), key=lambda r: r.uri):
             going = record.uri if self._goes(record) else ""
             if going or not by_raw.get(record.raw_hash or "", (None, ""))[1]:
                 by_raw[record.raw_hash or ""] = (record.document_id, going)
-        for record in ledger.documents_by_failed(source, hashes):
+        for record in ledger.documents.by_failed(source, hashes):
             # Broken bytes that are renamed: what was live before them must not pass for gone.
             if self._goes(record):
                 by_raw.setdefault(record.fetched_raw_hash, (record.document_id, record.uri))

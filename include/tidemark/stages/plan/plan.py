@@ -53,7 +53,7 @@ def recount_changes(
 
 
 def _is_another(deps: Dependencies, planned: Planned, boilerplate: frozenset[int]) -> bool:
-    record, observed = deps.ledger.document(planned.decision.document_id), planned.observed
+    record, observed = deps.ledger.documents.get(planned.decision.document_id), planned.observed
     if record is None or record.raw_hash in (None, planned.decision.raw_hash):
         return False
     if observed is not None and is_shrunk(observed, record):
@@ -201,7 +201,7 @@ def _plan(job: Job, deps: Dependencies, target: Target) -> PlanSummary:
             census.add(Sort.GONE, uri)
         end = listing_index.end
     work = sum(actions[a.value] for a in (Action.ADD, Action.UPDATE, Action.RESTORE))
-    live, _ = deps.ledger.totals(job.source)
+    live, _ = deps.ledger.documents.totals(job.source)
     breaches = census.breaches(job.guards, live)
     if any(breach.sort is Sort.CHANGED for breach in breaches):
         changed = (p for key in batches.keys for p in read_plan(deps.artifacts, key))
@@ -248,11 +248,11 @@ def read_all_decisions(
 def _decisions(
     job: Job, deps: Dependencies, target: Target, listing_index: ListingIndex
 ) -> Iterator[tuple[Planned, DocumentRecord | None]]:
-    in_flight = deps.ledger.in_flight(job.source)
+    in_flight = deps.ledger.writes.pending(job.source)
     for page in listing_index.pages():
         yield from _page(page, listing_index, deps.ledger, target, in_flight)
     end = listing_index.end
-    for record in deps.ledger.documents(job.source):
+    for record in deps.ledger.documents.stream(job.source):
         if not listing_index.is_listed(record.document_id):
             begun = in_flight.pop(record.document_id, None) is not None
             if record.uri in listing_index.kept_out.by_uri:
@@ -268,7 +268,7 @@ def _decisions(
             )
             yield Planned(decision, None), record
     left = {key: uri for key, uri in in_flight.items() if not listing_index.is_listed(key)}
-    graves = deps.ledger.tombstones_by_id(list(left))
+    graves = deps.ledger.tombstones.by_id(list(left))
     for document, uri in left.items():
         # Begun, never finished, and not in the source any more: what was written of them must go.
         if end.complete or document in graves:
@@ -290,7 +290,7 @@ def _page(
     target: Target,
     in_flight: dict[UUID, str],
 ) -> Iterator[tuple[Planned, DocumentRecord | None]]:
-    tombstones = ledger.tombstones_by_id([k for k in page.observed if k not in page.records])
+    tombstones = ledger.tombstones.by_id([k for k in page.observed if k not in page.records])
     around = listing_index.listing_context(page)
     for key, value in page.observed.items():
         decision = decide(
@@ -375,7 +375,7 @@ def _estimate(ledger: Ledger, source: str, documents: int, batches: _Batches) ->
     if documents == 0:
         return Estimate()
     others, size = documents - batches.texts, batches.bytes - batches.text_bytes
-    indexed, chunks = ledger.totals(source)
+    indexed, chunks = ledger.documents.totals(source)
     of_others = others * chunks / indexed if indexed else size / BYTES_PER_CHUNK
     of_texts = batches.text_bytes / TEXT_BYTES_PER_CHUNK
     expected = max(documents, round(of_others + of_texts))
@@ -384,7 +384,7 @@ def _estimate(ledger: Ledger, source: str, documents: int, batches: _Batches) ->
 
 def _embed_rate(ledger: Ledger) -> float:
     """Texts a second, as the last runs that embedded anything measured it."""
-    for run in ledger.runs(limit=20):
+    for run in ledger.runs.recent(limit=20):
         if run.summary is None:
             continue
         summary = json.loads(run.summary)

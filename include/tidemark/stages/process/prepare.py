@@ -157,7 +157,7 @@ def _origin(ctx: Context, decision: Decision) -> DocumentRecord | None:
     """The record of the document that this one is under another address."""
     if decision.reason is not Reason.MOVED or decision.origin is None:
         return None
-    return ctx.deps.ledger.document(decision.origin)
+    return ctx.deps.ledger.documents.get(decision.origin)
 
 
 def _not_modified(
@@ -185,7 +185,7 @@ def _is_older(
 ) -> bool:
     """Was the document indexed from later bytes, or removed, after these were fetched?"""
     if record is None:
-        stone = ctx.deps.ledger.tombstones_by_id([decision.document_id]).get(decision.document_id)
+        stone = ctx.deps.ledger.tombstones.by_id([decision.document_id]).get(decision.document_id)
         # What was taken down stays out, however late this run fetched it.
         return stone is not None and (
             stone.taken_down or is_later(stone.removed_at, fetched_at, ctx.deps.clock)
@@ -430,7 +430,7 @@ def _indexed(ctx: Context, version: Version) -> Indexed:
     """What the target generation holds of the document; other generations are left as they are."""
     document, record, generation = version.document_id, version.record, ctx.target.generation
     ours = record is not None and record.generation == generation
-    chunks = ctx.deps.ledger.chunks(document) if ours else []
+    chunks = ctx.deps.ledger.documents.chunks(document) if ours else []
     written = {c.point_id: c.vector_hash for c in chunks}
     # Where its row tells of another generation, this one may have it of old: a model was tried and given up.
     repair = version.in_flight or version.planned.decision.reason is Reason.REPAIR
@@ -440,7 +440,7 @@ def _indexed(ctx: Context, version: Version) -> Indexed:
         return Indexed({}, {})
     return Indexed(
         {c.point_id: c.payload_hash for c in chunks},
-        {s.section_id: s.payload_hash for s in ctx.deps.ledger.sections(document)},
+        {s.section_id: s.payload_hash for s in ctx.deps.ledger.documents.sections(document)},
         written,
     )
 

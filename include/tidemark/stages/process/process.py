@@ -88,9 +88,9 @@ def _window(ctx: Context, window: Sequence[Planned]) -> list[RunDocument]:
     try:
         # Locked before the ledger is read: what is written is a difference to what was read.
         with ledger.lock_documents([*uris]):
-            pending = ledger.begun([*uris])
+            pending = ledger.writes.pending_among([*uris])
             blocked = held_back(ctx.job, ctx.deps, uris)
-            ledger.record_events([*blocked.values()])
+            ledger.runs.record_events([*blocked.values()])
             events = [*blocked.values()]
             prepared: list[Prepared] = []
             for planned in window:
@@ -109,16 +109,16 @@ def _window(ctx: Context, window: Sequence[Planned]) -> list[RunDocument]:
             return events + _flush(ctx, prepared)
     except LockLostError:
         # Another may have written them meanwhile: whoever is next asks the index what it holds.
-        ledger.begin(ctx.job.run_id, ctx.job.source, uris)
+        ledger.writes.open_intent(ctx.job.run_id, ctx.job.source, uris)
         raise
 
 
 def _one(ctx: Context, planned: Planned, *, in_flight: bool) -> Prepared | RunDocument:
-    record = ctx.deps.ledger.document(planned.decision.document_id)
+    record = ctx.deps.ledger.documents.get(planned.decision.document_id)
     version = version_of(ctx, planned, record, in_flight)
     if version is None:
         event = _kept(ctx, planned, record, Reason.SUPERSEDED, "a later run has seen it")
-        ctx.deps.ledger.record_events([event])
+        ctx.deps.ledger.runs.record_events([event])
         return event
     if is_done(ctx, version):
         detail = "already done by an earlier attempt"
@@ -153,7 +153,7 @@ def _flush(ctx: Context, window: Sequence[Prepared]) -> list[RunDocument]:
     embedded = vectors_for(ctx, window)
     whole = [p for p in window if p.version.document_id not in embedded.failed]
     uris = {p.version.document_id: p.version.uri for p in whole}
-    ctx.deps.ledger.begin(ctx.job.run_id, ctx.job.source, uris)
+    ctx.deps.ledger.writes.open_intent(ctx.job.run_id, ctx.job.source, uris)
     events = []
     refused: list[tuple[Prepared, DocumentError]] = []
     with ctx.meter.stage("upsert", sum(len(p.new) for p in whole)), ctx.deps.index.session():

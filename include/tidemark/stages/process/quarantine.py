@@ -59,7 +59,7 @@ def quarantine(ctx: Context, version: Version, error: DocumentError) -> RunDocum
             missing_runs=0,
         )
     event = _event(job, failed, f"{error.stage}: {error}")
-    ctx.deps.ledger.update_document(failed, event)
+    ctx.deps.ledger.writes.update(failed, event)
     return event
 
 
@@ -80,7 +80,7 @@ def quarantine_unfetched(
     decision, observed, now = planned.decision, planned.observed, deps.clock()
     if observed is None:
         raise AssertionError(f"{decision.uri} is too large, and was not observed")
-    record = deps.ledger.document(decision.document_id)
+    record = deps.ledger.documents.get(decision.document_id)
     before = record.failure if record else None
     hint = "Raise TIDEMARK_MAX_DOCUMENT_MEGABYTES, split it, or exclude it."
     failure = replace(
@@ -109,8 +109,8 @@ def quarantine_unfetched(
             chunks_kept=written.chunks_kept,
             chunks_removed=written.chunks_removed,
         )
-    deps.ledger.update_document(failed, event)
-    if failed.raw_hash is None and deps.ledger.begun([failed.document_id]):
+    deps.ledger.writes.update(failed, event)
+    if failed.raw_hash is None and deps.ledger.writes.pending_among([failed.document_id]):
         _leave_nothing(deps, generation, failed.document_id)
     return event
 
@@ -120,7 +120,7 @@ def last_good(ctx: Context, version: Version, event: RunDocument) -> Prepared | 
 
     Needed where a write of it was cut short, or where that version is in another generation.
     """
-    record = ctx.deps.ledger.document(version.document_id)
+    record = ctx.deps.ledger.documents.get(version.document_id)
     if record is None or record.raw_hash is None:
         _leave_nothing(ctx.deps, ctx.target.generation, version.document_id)
         return event
@@ -170,7 +170,7 @@ def _strand(ctx: Context, record: DocumentRecord, failure: Failure) -> RunDocume
     failed = replace(
         record, failure=failure, last_run_id=ctx.job.run_id, reason=Reason.FAILED.value
     )
-    ctx.deps.ledger.update_document(failed, event)
+    ctx.deps.ledger.writes.update(failed, event)
     return event
 
 
@@ -217,4 +217,4 @@ def _leave_nothing(deps: Dependencies, generation: int, document: UUID) -> None:
     held = read_indexed(deps.index, generation, document)
     deps.index.delete_points(generation, list(held.points))
     deps.index.delete_sections(generation, list(held.sections))
-    deps.ledger.settle([document])
+    deps.ledger.writes.close_intent([document])

@@ -30,7 +30,7 @@ def archive_vectors(
     deps: Dependencies, document: UUID, generation: int, embed_fingerprint: str
 ) -> None:
     """Keep the vectors of a document's points under its id, before they are deleted."""
-    chunks = deps.ledger.chunks(document)
+    chunks = deps.ledger.documents.chunks(document)
     if not chunks:
         return
     with deps.artifacts.writer(vectors_key(document, embed_fingerprint)) as kept:
@@ -45,7 +45,9 @@ def archive_vectors(
 def vectors_of(ctx: Context, origin: UUID, embed_hashes: Iterable[str]) -> dict[str, Dense]:
     """The vectors of a document's texts by ``ChunkRecord.embed_hash``: from its points, else archived."""
     wanted = set(embed_hashes)
-    points = {c.point_id: c for c in ctx.deps.ledger.chunks(origin) if c.embed_hash in wanted}
+    points = {
+        c.point_id: c for c in ctx.deps.ledger.documents.chunks(origin) if c.embed_hash in wanted
+    }
     found: dict[str, Dense] = {}
     # A generation holds the vectors of one model: those of another are in another.
     for start in range(0, len(points), PAGE):

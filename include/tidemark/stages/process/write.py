@@ -44,7 +44,7 @@ def write_document(ctx: Context, prepared: Prepared, vectors: Vectors) -> RunDoc
     index.delete_sections(generation, prepared.removed_sections)
     event = _event(ctx, prepared)
     sections, chunks = list(prepared.section_records.values()), _chunks(prepared, vectors)
-    ctx.deps.ledger.commit_document(
+    ctx.deps.ledger.writes.commit(
         replace(
             _record(ctx, prepared, event.reason),
             checksum=checksum_of(chunks, sections),
@@ -109,7 +109,7 @@ def pass_gate(ctx: Context, same: SameContent) -> RunDocument:
         same.seconds,
         chunks_kept=record.chunks,
     )
-    ctx.deps.ledger.update_document(
+    ctx.deps.ledger.writes.update(
         replace(
             record,
             validators=version.validators,
@@ -186,7 +186,7 @@ def _first_seen(ctx: Context, prepared: Prepared, now: datetime) -> datetime:
         return version.record.first_seen
     decision = version.planned.decision
     if decision.reason is Reason.MOVED and decision.origin is not None:
-        origin = ctx.deps.ledger.document(decision.origin)
+        origin = ctx.deps.ledger.documents.get(decision.origin)
         return origin.first_seen if origin else now
     return now
 

@@ -14,7 +14,7 @@ def discard_snapshots(
     ledger: Ledger, artifacts: ArtifactStore, raw_hashes: Collection[str]
 ) -> set[str]:
     """Delete the snapshots that nothing in the ledger refers to, and their elements; which ones."""
-    unused = set(raw_hashes) - ledger.raw_in_use(sorted(raw_hashes))
+    unused = set(raw_hashes) - ledger.versions.raw_in_use(sorted(raw_hashes))
     # The snapshot last: as long as it is there, its elements are looked for again.
     for key in keys_of(artifacts, "elements", unused):
         artifacts.delete(key)

@@ -40,19 +40,19 @@ def remove(job: Job, deps: Dependencies, planned: Planned, generation: int) -> i
                 late.document_id, late.uri, Action.REMOVE, Reason.TAKEN_DOWN, detail=detail
             )
             _take_down(job, deps, Planned(followed, None), late, generation, uri)
-        record = deps.ledger.document(document)
-        run = deps.ledger.run(job.run_id)
+        record = deps.ledger.documents.get(document)
+        run = deps.ledger.runs.get(job.run_id)
         if record and run and is_later(record.last_seen, run.started_at, deps.clock):
-            deps.ledger.record_events([_superseded(job, planned, record)])
+            deps.ledger.runs.record_events([_superseded(job, planned, record)])
             return None
         end = _end(job, deps, planned)
         if record is not None and record.raw_hash and target and not _is_live(end):
-            deps.ledger.record_events([_not_there_yet(job, planned, record)])
+            deps.ledger.runs.record_events([_not_there_yet(job, planned, record)])
             return None
         if record is not None and planned.decision.reason is Reason.TAKEN_DOWN:
             return _take_down(job, deps, planned, record, generation, uri)
         # The note first: were this cut short, a document that came back must not pass as unchanged.
-        deps.ledger.begin(job.run_id, job.source, {document: planned.decision.uri})
+        deps.ledger.writes.open_intent(job.run_id, job.source, {document: planned.decision.uri})
         if record is not None and planned.decision.reason not in ELSEWHERE:
             _keep_vectors(deps, record)
         removed = _delete_points(job, deps, planned, generation)
@@ -66,10 +66,10 @@ def _as_moved(job: Job, deps: Dependencies, planned: Planned) -> Planned:
     decision, ledger = planned.decision, deps.ledger
     if decision.reason is not Reason.GONE or planned.observed is not None:
         return planned
-    record = ledger.document(decision.document_id)
+    record = ledger.documents.get(decision.document_id)
     if record is None or record.raw_hash is None:
         return planned
-    for other in ledger.documents_by_raw(job.source, [record.raw_hash]):
+    for other in ledger.documents.by_raw(job.source, [record.raw_hash]):
         if other.first_seen >= record.first_seen and has_moved_from(ledger, other, record.uri):
             moved = replace(decision, reason=Reason.MOVED, target=other.uri)
             return replace(planned, decision=moved)
@@ -86,7 +86,7 @@ def _take_down(
 ) -> int:
     """Carry out what a takedown could not, of a document that a run was writing; how many points it had."""
     decision = planned.decision
-    deps.ledger.begin(job.run_id, job.source, {decision.document_id: decision.uri})
+    deps.ledger.writes.open_intent(job.run_id, job.source, {decision.document_id: decision.uri})
     removed = _delete_points(job, deps, planned, generation)
     record_tombstone(deps, record, _removal(job, planned, removed), ordered)
     return removed
@@ -105,9 +105,11 @@ def _end(job: Job, deps: Dependencies, planned: Planned) -> DocumentRecord | Non
     target = planned.decision.target
     if not target:
         return None
-    found = deps.ledger.document(document_id(job.source, target))
-    if found is None and (alias := deps.ledger.aliases_by_uri(job.source, [target]).get(target)):
-        found = deps.ledger.document(alias.document_id)
+    found = deps.ledger.documents.get(document_id(job.source, target))
+    if found is None and (
+        alias := deps.ledger.sources.aliases_by_uri(job.source, [target]).get(target)
+    ):
+        found = deps.ledger.documents.get(alias.document_id)
     # One that is led back to has nowhere to go.
     leads_back = found is not None and found.document_id == planned.decision.document_id
     return None if leads_back else found
@@ -154,7 +156,7 @@ def _delete_points(job: Job, deps: Dependencies, planned: Planned, generation: i
         moved = building and planned.decision.reason in ELSEWHERE
         before = [
             document_id(job.source, alias.uri)
-            for alias in (deps.ledger.aliases_of(document) if building else [])
+            for alias in (deps.ledger.sources.aliases_of(document) if building else [])
         ]
         for number in deps.index.generations():
             if moved and number == live:
@@ -191,11 +193,11 @@ def _forget(
     decision, event = planned.decision, _removal(job, planned, removed)
     if record is None:
         # Only the remains of a write that was cut short: there is no document to remember.
-        deps.ledger.settle([decision.document_id])
-        deps.ledger.record_events([event])
-        deps.ledger.save_aliases([alias] if alias else [])
+        deps.ledger.writes.close_intent([decision.document_id])
+        deps.ledger.runs.record_events([event])
+        deps.ledger.sources.save_aliases([alias] if alias else [])
         return
-    deps.ledger.remove_document(
+    deps.ledger.writes.remove(
         Tombstone(
             record.document_id,
             record.source,

@@ -39,18 +39,18 @@ def expire(job: Job, deps: Dependencies) -> ExpireSummary:
     """
     limit = deps.clock() - timedelta(days=job.grace_days)
     ledger, artifacts = deps.ledger, deps.artifacts
-    ledger.drop_aliases(job.source, limit)
+    ledger.sources.drop_aliases(job.source, limit)
     documents = snapshots = 0
-    while stones := ledger.tombstones_before(job.source, limit):
+    while stones := ledger.tombstones.restorable(job.source, limit):
         ids = [stone.document_id for stone in stones]
         discard_vectors(artifacts, ids)
         hashes = {stone.raw_hash for stone in stones if stone.raw_hash}
-        hashes |= {version.raw_hash for key in ids for version in ledger.versions(key)}
+        hashes |= {version.raw_hash for key in ids for version in ledger.versions.of(key)}
         # Forgotten and marked first: bytes that only these refer to count as unused from here on. A kill
         # in between leaves artifacts without an owner, which housekeeping finds, never an owner without
         # artifacts. And the versions before the mark, or nobody would come back for them.
-        ledger.forget_versions(ids)
-        ledger.expire(ids)
+        ledger.versions.forget(ids)
+        ledger.tombstones.expire(ids)
         snapshots += len(discard_snapshots(ledger, artifacts, hashes))
         documents += len(stones)
     return ExpireSummary(documents, snapshots)
@@ -84,7 +84,7 @@ def sweep(job: Job, deps: Dependencies, generation: int) -> SweepSummary:
     deps.progress.stage("sweep", None)
     plan = read_plan(deps.artifacts, plan_key(job.run_id))
     while page := list(islice(plan, PAGE)):
-        records = deps.ledger.documents_by_id([p.decision.document_id for p in page])
+        records = deps.ledger.documents.by_id([p.decision.document_id for p in page])
         _note(job, deps, page, records)
         for planned in page:
             if planned.decision.action is Action.QUARANTINE:
@@ -137,10 +137,10 @@ def _note(
                 )
             )
     now = deps.clock()
-    deps.ledger.touch(job.run_id, now, touches)
-    deps.ledger.miss(job.run_id, now, missed)
-    deps.ledger.record_events(events)
-    deps.ledger.save_aliases(aliases)
+    deps.ledger.writes.mark_seen(job.run_id, now, touches)
+    deps.ledger.writes.mark_missing(job.run_id, now, missed)
+    deps.ledger.runs.record_events(events)
+    deps.ledger.sources.save_aliases(aliases)
 
 
 def _was_seen(planned: Planned) -> bool:

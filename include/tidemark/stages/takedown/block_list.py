@@ -49,7 +49,10 @@ class KeptOut:
         live: Callable[[str], Live | None],
     ) -> "KeptOut":
         orders = orders_over(artifacts, source)
-        stones = [*ledger.taken_down(source), *(s for order in orders for s in _stones(order))]
+        stones = [
+            *ledger.tombstones.blocking(source),
+            *(s for order in orders for s in _stones(order)),
+        ]
         return cls(
             ledger,
             source,
@@ -111,9 +114,9 @@ class KeptOut:
         """Has another document these bytes, or this text, or had one these bytes that may come back?"""
         ledger, source = self.ledger, self.source
         found: Iterable[DocumentRecord | Tombstone] = (
-            *ledger.documents_by_raw(source, [raw_hash]),
-            *ledger.tombstones_by_raw(source, [raw_hash]),
-            *(ledger.documents_by_text(source, [text_hash]) if text_hash else ()),
+            *ledger.documents.by_raw(source, [raw_hash]),
+            *ledger.tombstones.by_raw(source, [raw_hash]),
+            *(ledger.documents.by_text(source, [text_hash]) if text_hash else ()),
         )
         return any(self._is_free(one) for one in found)
 
@@ -148,11 +151,11 @@ def _stones(order: Order) -> Iterable[Tombstone]:
 
 def keeper(ledger: Ledger, source: str, uri: str) -> Tombstone | None:
     """The takedown for which an address is left out that was not taken down itself, in this source."""
-    stones = ledger.taken_down(source)
+    stones = ledger.tombstones.blocking(source)
     for stone in stones:
         if stone.uri == uri and stone.source != source:
             return stone
-    for event in ledger.events(document_id(source, uri), limit=1):
+    for event in ledger.runs.events_of(document_id(source, uri), limit=1):
         for stone in stones:
             if stone.uri != uri and event.detail in {_told(how, stone) for how in _WAYS}:
                 return stone

@@ -16,10 +16,10 @@ from tidemark.stages.takedown.requests import has_moved_from
 def moved_meanwhile(ledger: Ledger, source: str, uri: str, target: str) -> DocumentRecord | None:
     """The document that a run moved from an address to another while it was taken down at the first."""
     key = document_id(source, uri)
-    stone = ledger.tombstones_by_id([key]).get(key)
+    stone = ledger.tombstones.by_id([key]).get(key)
     if not target or stone is None or not stone.taken_down:
         return None
-    record = ledger.document(document_id(source, target))
+    record = ledger.documents.get(document_id(source, target))
     return record if record is not None and has_moved_from(ledger, record, uri) else None
 
 
@@ -35,9 +35,9 @@ def record_tombstone(
     stone = KeptOut.of(ledger, deps.artifacts, record.source, lambda _: None).by_uri[ordered]
     failed = record.failure.raw_hash if record.failure else None
     raws = {record.raw_hash, record.fetched_raw_hash, failed}
-    known = {raw for raw in raws if raw} | {v.raw_hash for v in ledger.versions(key)}
+    known = {raw for raw in raws if raw} | {v.raw_hash for v in ledger.versions.of(key)}
     texts = {record.text_hash} if (record.text_length or 0) >= DUPLICATE_FROM else set()
-    ledger.remove_document(
+    ledger.writes.remove(
         Tombstone(
             key,
             record.source,
@@ -54,7 +54,7 @@ def record_tombstone(
         ),
         event,
     )
-    ledger.forget_versions([key])
+    ledger.versions.forget([key])
     discard_snapshots(ledger, deps.artifacts, known)
     discard_vectors(deps.artifacts, [key])
 

@@ -152,11 +152,11 @@ def find(
 def _known(stores: Stores, uri: str, names: Collection[str]) -> Iterator[Found]:
     ledger = stores.ledger
     seen: set[str] = set()
-    for record in ledger.find_documents(uri):
+    for record in ledger.documents.by_uri(uri):
         seen.add(record.source)
         yield Found(record.source, record.uri, record.document_id)
-    for alias in ledger.find_aliases(uri):
-        target = ledger.document(alias.document_id)
+    for alias in ledger.sources.find_aliases(uri):
+        target = ledger.documents.get(alias.document_id)
         if target is not None and alias.source not in seen:
             seen.add(alias.source)
             yield Found(target.source, target.uri, target.document_id)
@@ -165,12 +165,12 @@ def _known(stores: Stores, uri: str, names: Collection[str]) -> Iterator[Found]:
         if found.source not in seen:
             seen.add(found.source)
             yield found
-    for stone in ledger.find_tombstones(uri):
+    for stone in ledger.tombstones.by_uri(uri):
         if stone.source not in seen:
             seen.add(stone.source)
             yield Found(stone.source, stone.uri, stone.document_id)
     rest = {document_id(name, uri): name for name in names if name not in seen}
-    half = ledger.begun(list(rest)) | set(_indexed(stores.index, rest))
+    half = ledger.writes.pending_among(list(rest)) | set(_indexed(stores.index, rest))
     yield from (Found(rest[key], uri, key) for key in sorted(half))
 
 
@@ -228,22 +228,22 @@ def _with_addresses(ledger: Ledger, order: Order) -> Order:
     """With the other addresses that lead to the document, and those taken down with it."""
     source, own = order.found.source, order.found.document_id
     uris, own_bytes = dict(order.uris), dict(order.own_bytes)
-    for alias in ledger.aliases_of(own):
+    for alias in ledger.sources.aliases_of(own):
         key = document_id(alias.source, alias.uri)
         uris[key] = alias.uri
         if alias.raw_hash:
             own_bytes[key] = alias.raw_hash
-    stones = ledger.tombstones_by_id(list(uris))
+    stones = ledger.tombstones.by_id(list(uris))
     takedowns = {stone.run_id for stone in stones.values() if stone.taken_down}
     if takedowns:
-        for stone in ledger.taken_down(source):
+        for stone in ledger.tombstones.blocking(source):
             if stone.run_id in takedowns:
                 uris[stone.document_id] = stone.uri
                 stones[stone.document_id] = stone
     for key, stone in stones.items():
         if stone.raw_hash:
             own_bytes.setdefault(key, stone.raw_hash)
-    for key, record in ledger.documents_by_id(list(uris)).items():
+    for key, record in ledger.documents.by_id(list(uris)).items():
         if bytes_ := record.raw_hash or record.fetched_raw_hash:
             own_bytes[key] = bytes_
     return replace(order, uris=uris, own_bytes=own_bytes)
@@ -252,14 +252,14 @@ def _with_addresses(ledger: Ledger, order: Order) -> Order:
 def _with_old_addresses(ledger: Ledger, order: Order) -> Order:
     """With the addresses at which the same bytes stood before they went elsewhere, or were removed."""
     uris, own_bytes, graves = dict(order.uris), dict(order.own_bytes), set(order.graves)
-    for stone in ledger.tombstones_by_raw(order.found.source, sorted(order.raws)):
+    for stone in ledger.tombstones.by_raw(order.found.source, sorted(order.raws)):
         if stone.reason in ELSEWHERE:
             uris.setdefault(stone.document_id, stone.uri)
             own_bytes.setdefault(stone.document_id, stone.raw_hash or "")
         elif stone.document_id not in uris:
             graves.add(stone.document_id)
-    first = ledger.document(order.found.document_id)
-    for record in ledger.documents_by_raw(order.found.source, sorted(order.raws)):
+    first = ledger.documents.get(order.found.document_id)
+    for record in ledger.documents.by_raw(order.found.source, sorted(order.raws)):
         # A run is moving it, and has not come to removing it from where it was. One that moved on before
         # another document took its old address is not this one.
         if first is None or record.first_seen < first.first_seen or record.document_id in uris:
@@ -278,38 +278,38 @@ def has_moved_from(ledger: Ledger, record: DocumentRecord, uri: str) -> bool:
     return any(
         (version.reason, version.uri) == (Reason.MOVED.value, record.uri)
         and (version.detail == told or version.detail.startswith(f"{told}; "))
-        for version in ledger.versions(record.document_id)
+        for version in ledger.versions.of(record.document_id)
     )
 
 
 def _raws(ledger: Ledger, order: Order) -> Iterator[str]:
     yield from filter(None, order.own_bytes.values())
-    for record in ledger.documents_by_id(order.ids).values():
+    for record in ledger.documents.by_id(order.ids).values():
         yield from filter(None, (record.raw_hash, record.fetched_raw_hash))
         if record.failure is not None and record.failure.raw_hash:
             yield record.failure.raw_hash
     for key in order.ids:
-        yield from (version.raw_hash for version in ledger.versions(key))
+        yield from (version.raw_hash for version in ledger.versions.of(key))
 
 
 def _own_raws(ledger: Ledger, order: Order) -> Iterator[str]:
     """The hashes of bytes that are the document's own, and no wall that stood before it."""
     yield from filter(None, order.own_bytes.values())
-    for record in ledger.documents_by_id(order.ids).values():
+    for record in ledger.documents.by_id(order.ids).values():
         yield from filter(None, (record.raw_hash, record.failure and record.failure.raw_hash))
         if record.fetched_raw_hash and _is_believed(record):
             yield record.fetched_raw_hash
     for key in order.ids:
-        yield from (version.raw_hash for version in ledger.versions(key))
+        yield from (version.raw_hash for version in ledger.versions.of(key))
     for stone in _standing(ledger, order):
         yield from stone.kept_out
 
 
 def _own_texts(ledger: Ledger, order: Order) -> Iterator[str]:
-    for record in ledger.documents_by_id(order.ids).values():
+    for record in ledger.documents.by_id(order.ids).values():
         if record.text_hash and _is_long(record.text_length):
             yield record.text_hash
-    for alias in ledger.aliases_of(order.found.document_id):
+    for alias in ledger.sources.aliases_of(order.found.document_id):
         if alias.text_hash and _is_long(alias.text_length):
             yield alias.text_hash
     for stone in _standing(ledger, order):
@@ -317,7 +317,7 @@ def _own_texts(ledger: Ledger, order: Order) -> Iterator[str]:
 
 
 def _standing(ledger: Ledger, order: Order) -> Iterator[Tombstone]:
-    stones = ledger.tombstones_by_id(order.ids).values()
+    stones = ledger.tombstones.by_id(order.ids).values()
     return (stone for stone in stones if stone.taken_down)
 
 
@@ -332,7 +332,9 @@ def _is_long(text_length: int | None) -> bool:
 
 def stones_of(ledger: Ledger, found: Found) -> list[Tombstone]:
     """What a takedown left to keep a document and its other addresses out."""
-    own = ledger.tombstones_by_id([found.document_id]).get(found.document_id)
+    own = ledger.tombstones.by_id([found.document_id]).get(found.document_id)
     if own is None or not own.taken_down:
         return []
-    return [stone for stone in ledger.taken_down(found.source) if stone.run_id == own.run_id]
+    return [
+        stone for stone in ledger.tombstones.blocking(found.source) if stone.run_id == own.run_id
+    ]

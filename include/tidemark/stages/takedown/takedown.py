@@ -64,7 +64,7 @@ class Listings:
             if not entry.key.endswith("/listing.jsonl") or self._read.get(entry.key) == stamp:
                 continue
             self._read[entry.key] = stamp
-            run = self._stores.ledger.run(entry.key.split("/")[1])
+            run = self._stores.ledger.runs.get(entry.key.split("/")[1])
             if run is None or run.source == self._source:
                 yield entry
 
@@ -161,7 +161,7 @@ def take_down(
     fetched = listings.fetched(set(order.uris.values()))
     order = replace(order, raws=order.raws | fetched.keys())
     # Others that were removed before, and had the same bytes, had the same title too.
-    stores.ledger.forget_titles(found.source, sorted(order.raws))
+    stores.ledger.tombstones.clear_titles(found.source, sorted(order.raws))
     kept = order.raws - discard_snapshots(stores.ledger, stores.artifacts, order.raws)
     discard_vectors(stores.artifacts, [*order.ids, *order.graves])
     cache.clear()
@@ -195,7 +195,7 @@ def lift(stores: Stores, found: Found) -> list[str]:
     stones = stones_of(stores.ledger, found)
     lifted = {stone.uri: None for stone in stones}
     for stone in sorted(stones, key=lambda one: one.document_id == found.document_id):
-        stores.ledger.lift(stone.document_id)
+        stores.ledger.tombstones.unblock(stone.document_id)
     for begun in unfinished(stores.artifacts):
         if found.document_id in begun.uris:
             lifted |= dict.fromkeys(begun.uris.values())
@@ -219,29 +219,29 @@ def _locked(stores: Stores, order: Order, listings: Listings) -> Iterator[Order]
 
 def _remove_rows(stores: Stores, order: Order) -> None:
     ledger, source = stores.ledger, order.found.source
-    stones = ledger.tombstones_by_id(order.ids)
-    records = ledger.documents_by_id(order.ids)
-    begun = ledger.begun(order.ids)
+    stones = ledger.tombstones.by_id(order.ids)
+    records = ledger.documents.by_id(order.ids)
+    begun = ledger.writes.pending_among(order.ids)
     new = [
         key
         for key in order.ids
         if key in records or key in begun or key not in stones or not _stands(stones[key], order)
     ]
     if new:
-        ledger.begin(order.run_id, source, {key: order.uris[key] for key in new})
+        ledger.writes.open_intent(order.run_id, source, {key: order.uris[key] for key in new})
     _advance(stores, order)
     for key in order.ids:
         removed = _remove_points(stores, key)
         if key in new:
-            ledger.remove_document(
+            ledger.writes.remove(
                 _stone(order, key, stones.get(key), stores.clock()),
                 RunDocument(
                     order.run_id, key, order.uris[key], Action.REMOVE.value, Reason.TAKEN_DOWN.value,
                     "by order", chunks_removed=removed,
                 ),
             )  # fmt: skip
-    ledger.forget_versions([*order.ids, *order.graves])
-    ledger.expire(list(order.graves))
+    ledger.versions.forget([*order.ids, *order.graves])
+    ledger.tombstones.expire(list(order.graves))
 
 
 def _stands(stone: Tombstone, order: Order) -> bool:
@@ -276,7 +276,7 @@ def _stone(order: Order, key: UUID, before: Tombstone | None, now: datetime) -> 
 
 def _advance(stores: Stores, order: Order) -> None:
     """A fresh tide mark where ledger and index are in step; where they are not, they stay out of it."""
-    source, mark = order.found.source, stores.ledger.tide_mark(order.found.source)
+    source, mark = order.found.source, stores.ledger.sources.epoch(order.found.source)
     in_step = [
         generation
         for generation in stores.index.generations()
@@ -324,11 +324,12 @@ def _count(stores: Stores, cache: VectorCache, order: Order) -> dict[str, int]:
     counts["elements"] = sum(1 for _ in keys_of(artifacts, "elements", set(order.raws)))
     counts["vectors"] = sum(1 for _ in keys_of(artifacts, "vectors", names))
     counts["cached_vectors"] = cache.count()
-    counts["ledger_rows"] = len(ledger.documents_by_id(order.ids)) + sum(
+    counts["ledger_rows"] = len(ledger.documents.by_id(order.ids)) + sum(
         len(rows)
         for key in order.ids
         for rows in (
-            ledger.sections(key), ledger.chunks(key), ledger.versions(key), ledger.aliases_of(key)
+            ledger.documents.sections(key), ledger.documents.chunks(key), ledger.versions.of(key),
+            ledger.sources.aliases_of(key),
         )
     )  # fmt: skip
     return counts

@@ -33,7 +33,7 @@ def kinds(report: AuditReport) -> dict[str, int]:
 
 
 def latest(audited: Audited, source: str | None) -> AuditRecord:
-    return next(a for a in audited.world.ledger.audits(limit=50) if a.source == source)
+    return next(a for a in audited.world.ledger.generations.audits(limit=50) if a.source == source)
 
 
 # A clean index
@@ -47,7 +47,7 @@ def test_a_clean_index_is_told_from_its_sums_alone(
     def never(*_: object) -> None:
         raise AssertionError("a clean index is not compared piece by piece")
 
-    monkeypatch.setattr(audited.world.ledger, "chunks", never)
+    monkeypatch.setattr(audited.world.ledger.documents, "chunks", never)
     monkeypatch.setattr(compare, "look_again", never)
     report = audited.audit()
     assert report.clean
@@ -82,7 +82,9 @@ def test_one_source_is_audited_alone(audited: Audited) -> None:
     assert kinds(report) == {"missing_points": 4}
     assert report.sources == {"wiki": {"missing_points": 4}}
     assert kinds(audited.audit()) == {"missing_points": 4}, "the other is as it was"
-    assert [a.source for a in audited.world.ledger.audits("wiki") if a.source] == ["wiki"] * 2
+    assert [a.source for a in audited.world.ledger.generations.audits("wiki") if a.source] == [
+        "wiki"
+    ] * 2
 
 
 def source(point: PointWrite) -> str:
@@ -96,12 +98,12 @@ def test_documents_without_a_checksum_are_compared_once_and_get_one(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = audited.world.ledger
-    for record in list(ledger.documents()):
-        ledger._documents[record.document_id] = replace(record, checksum=None)  # type: ignore[attr-defined]
-        for key, chunk in ledger._chunks[record.document_id].items():  # type: ignore[attr-defined]
-            ledger._chunks[record.document_id][key] = replace(chunk, vector_hash=None)  # type: ignore[attr-defined]
+    for record in list(ledger.documents.stream()):
+        ledger.tables.documents[record.document_id] = replace(record, checksum=None)  # type: ignore[attr-defined]
+        for key, chunk in ledger.tables.chunks[record.document_id].items():  # type: ignore[attr-defined]
+            ledger.tables.chunks[record.document_id][key] = replace(chunk, vector_hash=None)  # type: ignore[attr-defined]
     assert audited.audit().clean
-    assert all(record.checksum for record in ledger.documents())
+    assert all(record.checksum for record in ledger.documents.stream())
     monkeypatch.setattr(compare, "look_again", pytest.fail)
     assert audited.audit().clean
 
@@ -111,14 +113,14 @@ def test_hashes_of_dense_vectors_alone_raise_no_alarm_and_become_whole(
 ) -> None:
     """Rows and sums of before lexical vectors were hashed."""
     ledger, before = audited.world.ledger, {}
-    for record in list(ledger.documents()):
+    for record in list(ledger.documents.stream()):
         before[record.document_id] = record.checksum
-        ledger._documents[record.document_id] = replace(record, checksum="0" * 32)  # type: ignore[attr-defined]
-        for key, chunk in ledger._chunks[record.document_id].items():  # type: ignore[attr-defined]
+        ledger.tables.documents[record.document_id] = replace(record, checksum="0" * 32)  # type: ignore[attr-defined]
+        for key, chunk in ledger.tables.chunks[record.document_id].items():  # type: ignore[attr-defined]
             dense = chunk.vector_hash.partition(".")[0]
-            ledger._chunks[record.document_id][key] = replace(chunk, vector_hash=dense)  # type: ignore[attr-defined]
+            ledger.tables.chunks[record.document_id][key] = replace(chunk, vector_hash=dense)  # type: ignore[attr-defined]
     assert audited.audit().clean
-    assert {r.document_id: r.checksum for r in ledger.documents()} == before
+    assert {r.document_id: r.checksum for r in ledger.documents.stream()} == before
     monkeypatch.setattr(compare, "look_again", pytest.fail)
     assert audited.audit().clean
 
@@ -144,11 +146,11 @@ def test_a_write_that_was_cut_short_is_not_trusted_to_have_the_right_words(
     """The ledger does not know the points: their texts tell what their words are."""
     before, world = audited.held(), audited.world
     Damage(audited).to_point("other_words", audited.points()[0])
-    for record in list(world.ledger.documents()):
-        world.ledger.begin("killed", record.source, {record.document_id: record.uri})
-        world.ledger._chunks[record.document_id] = {  # type: ignore[attr-defined]
+    for record in list(world.ledger.documents.stream()):
+        world.ledger.writes.open_intent("killed", record.source, {record.document_id: record.uri})
+        world.ledger.tables.chunks[record.document_id] = {  # type: ignore[attr-defined]
             key: replace(chunk, vector_hash=None)
-            for key, chunk in world.ledger._chunks[record.document_id].items()  # type: ignore[attr-defined]
+            for key, chunk in world.ledger.tables.chunks[record.document_id].items()  # type: ignore[attr-defined]
         }
     audited.run()
     assert audited.held() == before
@@ -158,10 +160,10 @@ def test_a_write_that_was_cut_short_is_not_trusted_to_have_the_right_words(
 
 def test_a_lost_vector_is_found_though_none_was_ever_noted(audited: Audited) -> None:
     ledger = audited.world.ledger
-    for record in list(ledger.documents()):
-        ledger._documents[record.document_id] = replace(record, checksum=None)  # type: ignore[attr-defined]
-        for key, chunk in ledger._chunks[record.document_id].items():  # type: ignore[attr-defined]
-            ledger._chunks[record.document_id][key] = replace(chunk, vector_hash=None)  # type: ignore[attr-defined]
+    for record in list(ledger.documents.stream()):
+        ledger.tables.documents[record.document_id] = replace(record, checksum=None)  # type: ignore[attr-defined]
+        for key, chunk in ledger.tables.chunks[record.document_id].items():  # type: ignore[attr-defined]
+            ledger.tables.chunks[record.document_id][key] = replace(chunk, vector_hash=None)  # type: ignore[attr-defined]
     Damage(audited).to_point("no_vector", audited.points()[0])
     assert kinds(audited.audit(repair=True)) == {"wrong_vectors": 1}
     assert audited.audit().clean
@@ -185,11 +187,11 @@ def test_a_live_name_that_is_lost_or_moved_is_put_back(audited: Audited) -> None
 
 def test_the_ledger_follows_when_a_kill_left_it_behind_the_live_name(audited: Audited) -> None:
     ledger = audited.world.ledger
-    [record] = ledger.generations("tidemark")
-    ledger.save_generation(replace(record, status=GenerationStatus.BUILDING))
-    ledger.save_generation(replace(record, number=9, embed_fingerprint="older"))
+    [record] = ledger.generations.all("tidemark")
+    ledger.generations.save(replace(record, status=GenerationStatus.BUILDING))
+    ledger.generations.save(replace(record, number=9, embed_fingerprint="older"))
     assert kinds(audited.audit(repair=True)) == {"live_name": 1}
-    statuses = {g.number: g.status for g in ledger.generations("tidemark")}
+    statuses = {g.number: g.status for g in ledger.generations.all("tidemark")}
     assert statuses == {1: GenerationStatus.LIVE, 9: GenerationStatus.RETIRED}
 
 
@@ -212,8 +214,8 @@ def test_points_in_a_generation_being_built_of_documents_that_nobody_knows_are_t
 ) -> None:
     """What is there of documents that are somewhere else is no drift (``test_given_up``)."""
     ledger, index = audited.world.ledger, audited.world.index
-    [record] = ledger.generations("tidemark")
-    ledger.save_generation(
+    [record] = ledger.generations.all("tidemark")
+    ledger.generations.save(
         replace(record, number=2, embed_fingerprint="next", status=GenerationStatus.BUILDING)
     )
     index.ensure(2, 64, "next")
@@ -231,22 +233,22 @@ def test_a_row_of_the_ledger_that_names_another_model_than_the_index_is_correcte
     audited: Audited,
 ) -> None:
     ledger = audited.world.ledger
-    [record] = ledger.generations("tidemark")
-    ledger.save_generation(replace(record, embed_fingerprint="wrong", dimension=7))
+    [record] = ledger.generations.all("tidemark")
+    ledger.generations.save(replace(record, embed_fingerprint="wrong", dimension=7))
     report = audited.audit(repair=True)
     assert report.counts["wrong_model"] == 1
     assert "generation 1 is built under" in report.notes["wrong_model"][0]
     assert not report.differs
-    assert ledger.generations("tidemark") == [record]
+    assert ledger.generations.all("tidemark") == [record]
     assert audited.world.embedder.texts == []
 
 
 def test_documents_of_another_model_are_embedded_again(audited: Audited) -> None:
     ledger = audited.world.ledger
-    [record] = [d for d in ledger.documents() if d.uri == A]
+    [record] = [d for d in ledger.documents.stream() if d.uri == A]
     assert record.fingerprints is not None
     other = replace(record, fingerprints=replace(record.fingerprints, embed="other"))
-    ledger._documents[record.document_id] = other  # type: ignore[attr-defined]
+    ledger.tables.documents[record.document_id] = other  # type: ignore[attr-defined]
     report = audited.audit(repair=True)
     assert kinds(report) == {"wrong_model": 1}
     assert report.did["vectors_made"] == 2
@@ -292,7 +294,7 @@ def test_a_document_whose_snapshot_is_lost_is_named_and_the_others_are_healed(
     audited: Audited,
 ) -> None:
     ledger, artifacts = audited.world.ledger, audited.world.artifacts
-    [record] = [d for d in ledger.documents() if d.uri == A]
+    [record] = [d for d in ledger.documents.stream() if d.uri == A]
     for key in [*artifacts.keys(f"raw/{record.raw_hash}"), *artifacts.keys("elements/")]:
         artifacts.delete(key)
     for point in audited.points():
@@ -332,7 +334,7 @@ def test_an_outage_in_the_midst_is_told_and_the_next_repair_goes_on(audited: Aud
     report = audited.audit(repair=True)
     assert report.skipped == {"docs": "The model is away."}
     assert report.differs
-    assert [r.status.value for r in audited.world.ledger.runs("docs", 1)] == ["failed"]
+    assert [r.status.value for r in audited.world.ledger.runs.recent("docs", 1)] == ["failed"]
     audited.world.embedder.before = None
     assert not audited.audit(repair=True).differs
     assert audited.audit().clean
@@ -345,20 +347,18 @@ def test_the_tide_marks_agree_after_a_repair(audited: Audited) -> None:
     assert report.clean
     assert report.out_of_step == ("docs",)
     audited.audit(repair=True)
-    mark = ledger.tide_mark("docs")
+    mark = ledger.sources.epoch("docs")
     assert index.marks(1, "docs") == (mark, mark)
     assert audited.audit().out_of_step == ()
 
 
 def test_what_a_restored_ledger_has_forgotten_is_left_to_the_next_run(audited: Audited) -> None:
     """Its points may be those of healthy documents: nothing of them is deleted, nothing embedded again."""
-    old = copy.deepcopy(vars(audited.world.ledger), {id(audited.world.ledger._locks): None})  # type: ignore[attr-defined]
+    old = copy.deepcopy(audited.world.ledger)
     audited.world.documents["https://docs.example.org/new"] = page("New", "A new page stands here.")
     audited.run()
     before = audited.held()
-    locks = audited.world.ledger._locks  # type: ignore[attr-defined]
-    vars(audited.world.ledger).update(old)
-    audited.world.ledger._locks = locks  # type: ignore[attr-defined]
+    audited.world.ledger = old
     report = audited.audit(repair=True)
     assert report.counts["extra_points"] == 1
     assert report.waiting == {"docs": 1}
@@ -406,8 +406,8 @@ def test_a_run_beside_the_audit_is_no_finding(
     """Documents come, change and go while the audit reads; it must not take that for drift."""
     stop = threading.Event()
     found: list[AuditReport] = []
-    ledger = audited.world.ledger
-    for name in ("commit_document", "remove_document"):
+    ledger = audited.world.ledger.writes
+    for name in ("commit", "remove"):
         # The index is ahead of the ledger for most of the time.
         monkeypatch.setattr(ledger, name, slowed(getattr(ledger, name)))
 
@@ -451,7 +451,7 @@ def test_the_sample_is_the_same_for_a_seed_and_spread_over_the_sources() -> None
 
     def chosen(seed: str) -> list[str]:
         sampler = Sampler(4, seed, 1)
-        for record in audited.world.ledger.documents():
+        for record in audited.world.ledger.documents.stream():
             sampler.see(record)
         return [sampled.uri for sampled in sampler.chosen()]
 
@@ -466,7 +466,7 @@ def test_the_sample_is_the_same_for_a_seed_and_spread_over_the_sources() -> None
 def test_what_no_search_brings_back_is_named_and_embedded_again(audited: Audited) -> None:
     """Its points are where they should be, and the engine answers without them."""
     index = audited.world.index
-    [record] = [d for d in audited.world.ledger.documents() if d.uri == A]
+    [record] = [d for d in audited.world.ledger.documents.stream() if d.uri == A]
     found = index.search_hybrid
     hidden = {str(record.document_id)}
 

@@ -55,7 +55,7 @@ def of(audited: Audited, generation: int, document: UUID) -> list[PointWrite]:
 
 
 def statuses(audited: Audited) -> dict[int, GenerationStatus]:
-    return {g.number: g.status for g in audited.world.ledger.generations("tidemark")}
+    return {g.number: g.status for g in audited.world.ledger.generations.all("tidemark")}
 
 
 def is_whole_when_the_new_one_is_live(audited: Audited) -> None:
@@ -70,9 +70,9 @@ def is_whole_when_the_new_one_is_live(audited: Audited) -> None:
 def put_over_what_is_being_built(audited: Audited) -> None:
     """As when the name was lost, and a run put it over what it was writing and had the ledger say so."""
     audited.world.index.switch(2)
-    for record in audited.world.ledger.generations("tidemark"):
+    for record in audited.world.ledger.generations.all("tidemark"):
         status = LIVE if record.number == 2 else RETIRED
-        audited.world.ledger.save_generation(replace(record, status=status))
+        audited.world.ledger.generations.save(replace(record, status=status))
 
 
 def test_a_live_name_over_what_is_half_built_is_found_and_put_back(changing: Audited) -> None:
@@ -123,7 +123,7 @@ def test_what_cannot_be_written_again_keeps_the_version_that_is_live(dimension: 
     audited.world.index = before
     audited.world.embedder = CountingEmbedder(HashEmbedder(dimension))
     run(audited, "wiki")
-    raw_hash = audited.world.ledger.documents_by_id([A_ID])[A_ID].raw_hash
+    raw_hash = audited.world.ledger.documents.by_id([A_ID])[A_ID].raw_hash
     for key in list(audited.world.artifacts.keys("")):
         if str(raw_hash) in key:
             audited.world.artifacts.delete(key)
@@ -171,7 +171,7 @@ def test_what_a_kill_left_behind_a_switch_is_dropped_with_the_same_repair(
     changing: Audited,
 ) -> None:
     index, ledger = changing.world.index, changing.world.ledger
-    before = ledger.generations("tidemark")
+    before = ledger.generations.all("tidemark")
     points = [
         PointWrite(p.point_id, p.payload, p.dense) for p in index.scan_points(1, vectors=True)
     ]
@@ -182,7 +182,7 @@ def test_what_a_kill_left_behind_a_switch_is_dropped_with_the_same_repair(
     index.upsert_points(1, points)
     index.upsert_sections(1, sections)
     for record in before:
-        ledger.save_generation(record)
+        ledger.generations.save(record)
     assert kinds(changing.audit()) == {"live_name": 1}
     assert not changing.audit(repair=True).differs
     assert index.generations() == [2]
@@ -259,12 +259,12 @@ def test_damage_to_what_is_served_is_found_told_and_heals_with_the_new_generatio
     assert report.examples[next(iter(expected))] == [A]
     assert report.served == 1
     changing.world.embedder.texts.clear()
-    runs = len(changing.world.ledger.runs("docs", 50))
+    runs = len(changing.world.ledger.runs.recent("docs", 50))
     repaired = changing.audit(repair=True)
     assert repaired.left == expected, "a repair does not claim what it did not do"
     assert (repaired.did, repaired.repaired, repaired.served) == ({}, 0, 1)
     assert changing.world.embedder.texts == []
-    assert len(changing.world.ledger.runs("docs", 50)) == runs
+    assert len(changing.world.ledger.runs.recent("docs", 50)) == runs
     is_whole_when_the_new_one_is_live(changing)
 
 

@@ -25,7 +25,7 @@ def filled() -> World:
 def is_whole(world: World) -> None:
     assert world.audit().clean
     assert in_step(world.ledger, world.index, SOURCE, world.generation)
-    assert world.ledger.in_flight(SOURCE) == {}
+    assert world.ledger.writes.pending(SOURCE) == {}
     summary = world.run()
     assert not summary.changed
     assert summary.reconciled == 0
@@ -119,7 +119,7 @@ def test_a_ledger_that_was_lost_is_built_again_from_the_index_without_embedding(
     assert summary.documents == {"add": 2}
     assert world.embedder.texts == []
     assert world.generation == 1
-    assert world.ledger.generations("tidemark")[0].status is GenerationStatus.LIVE
+    assert world.ledger.generations.all("tidemark")[0].status is GenerationStatus.LIVE
     is_whole(world)
 
 
@@ -199,7 +199,7 @@ def test_a_ledger_of_before_another_model_takes_the_new_generation_as_it_is() ->
     assert summary.status == "success"
     assert world.generation == 2
     assert world.embedder.texts == []
-    statuses = {g.number: g.status for g in world.ledger.generations("tidemark")}
+    statuses = {g.number: g.status for g in world.ledger.generations.all("tidemark")}
     assert statuses == {1: GenerationStatus.RETIRED, 2: GenerationStatus.LIVE}
     is_whole(world)
 
@@ -213,10 +213,10 @@ def test_a_dry_run_heals_nothing(store: str) -> None:
     world.documents[A] = page("A", "Omega stands.")
     world.run()
     setattr(world, store, backup)
-    before = world.ledger.tide_mark(SOURCE)
+    before = world.ledger.sources.epoch(SOURCE)
     plan_source(world.job(), world.deps())
-    assert world.ledger.tide_mark(SOURCE) == before
-    assert world.ledger.in_flight(SOURCE) == {}
+    assert world.ledger.sources.epoch(SOURCE) == before
+    assert world.ledger.writes.pending(SOURCE) == {}
 
 
 def test_a_lost_live_name_comes_back_over_what_the_ledger_calls_live() -> None:

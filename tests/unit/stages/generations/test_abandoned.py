@@ -37,7 +37,7 @@ def run(audited: Audited, *sources: str) -> None:
 
 def only_the_live_one_is_left(audited: Audited) -> bool:
     world = audited.world
-    told = {g.number: g.status for g in world.ledger.generations("tidemark")}
+    told = {g.number: g.status for g in world.ledger.generations.all("tidemark")}
     retired = {status for number, status in told.items() if number != 1}
     return world.index.generations() == [1] and retired <= {GenerationStatus.RETIRED}
 
@@ -96,7 +96,7 @@ def test_what_a_run_of_another_model_has_just_begun_stays_while_it_runs(
     model(tried)
     run(tried, "docs")
     began = RunRecord("other-1", "third", trigger, RunStatus.RUNNING, world.now, None, "", None)
-    world.ledger.start_run(began)
+    world.ledger.runs.save(began)
     deps = world.deps()
     with world.ledger.lock("third"):
         number = ensure_generation(
@@ -105,7 +105,7 @@ def test_what_a_run_of_another_model_has_just_begun_stays_while_it_runs(
         run(tried, "docs", "wiki")
         assert world.index.generations() == [1, number]
         assert tried.audit().clean
-    world.ledger.finish_run(replace(began, status=RunStatus.FAILED, finished_at=world.now))
+    world.ledger.runs.save(replace(began, status=RunStatus.FAILED, finished_at=world.now))
     run(tried, "wiki")
     assert only_the_live_one_is_left(tried)
 
@@ -119,7 +119,7 @@ def test_two_environments_that_alternate_take_nothing_from_each_other(tried: Aud
         run(tried, "wiki")
         world = tried.world
         assert world.index.live() == 1
-        documents = {r.uri: r.generation for r in world.ledger.documents()}
+        documents = {r.uri: r.generation for r in world.ledger.documents.stream()}
         existing = world.index.generations()
         assert set(documents.values()) <= set(existing)
         assert tried.audit().clean

@@ -125,8 +125,8 @@ def test_a_deleted_page_takes_its_points_sections_and_rows_with_it(world: World)
     assert summary.chunks.removed == 2
     assert {str(p.payload["source_uri"]) for p in world.index.scan_points(1)} == {B}
     assert {str(s.payload["source_uri"]) for s in world.index.scan_sections(1)} == {B}
-    assert [d.uri for d in world.ledger.documents()] == [B]
-    assert [t.reason for t in world.ledger.find_tombstones(A)] == ["gone"]
+    assert [d.uri for d in world.ledger.documents.stream()] == [B]
+    assert [t.reason for t in world.ledger.tombstones.by_uri(A)] == ["gone"]
     assert world.audit().clean
 
 
@@ -231,7 +231,7 @@ def test_a_document_that_breaks_keeps_its_last_good_version(world: World) -> Non
     summary = world.run()
     assert summary.status == "success"
     assert world.audit().clean
-    [record] = [d for d in world.ledger.documents() if d.uri == A]
+    [record] = [d for d in world.ledger.documents.stream() if d.uri == A]
     assert record.failure is None
 
 
@@ -353,7 +353,7 @@ def test_a_lost_snapshot_of_a_document_that_must_be_parsed_again_heals_itself(wo
     assert world.run().documents == {"quarantine": 2}
     world.run()
     assert world.run().reasons == {"unchanged": 2}
-    assert not [d for d in world.ledger.documents() if d.failure]
+    assert not [d for d in world.ledger.documents.stream() if d.failure]
 
 
 def test_a_repair_does_not_forget_that_newer_bytes_are_broken(world: World) -> None:
@@ -363,11 +363,13 @@ def test_a_repair_does_not_forget_that_newer_bytes_are_broken(world: World) -> N
     world.run()
     break_a_document(world)
     world.run()
-    [before] = [d for d in world.ledger.documents() if d.uri == A]
-    world.index.delete_points(1, [c.point_id for c in world.ledger.chunks(before.document_id)])
+    [before] = [d for d in world.ledger.documents.stream() if d.uri == A]
+    world.index.delete_points(
+        1, [c.point_id for c in world.ledger.documents.chunks(before.document_id)]
+    )
     job, deps = world.job(), world.deps()
     repair(job, deps, target(job, deps, 1), [before])
-    [after] = [d for d in world.ledger.documents() if d.uri == A]
+    [after] = [d for d in world.ledger.documents.stream() if d.uri == A]
     assert world.audit().clean
     assert (after.failure, after.fetched_raw_hash, after.validators, after.last_seen) == (
         before.failure, before.fetched_raw_hash, before.validators, before.last_seen

@@ -38,7 +38,7 @@ def live(world: World) -> list[str]:
 def test_a_page_that_moved_for_good_takes_its_vectors_and_its_history_along(world: World) -> None:
     world.documents[A] = text("first")
     world.run()
-    before = world.ledger.document(document_id(SOURCE, A))
+    before = world.ledger.documents.get(document_id(SOURCE, A))
     world.source.documents = {B: text("first")}
     world.source.moved = {A: B}
     summary = world.run()
@@ -46,11 +46,11 @@ def test_a_page_that_moved_for_good_takes_its_vectors_and_its_history_along(worl
     assert (summary.documents, summary.reasons) == ({"add": 1, "remove": 1}, {"moved": 2})
     assert summary.chunks.embedded == 0
     assert live(world) == [B]
-    after = world.ledger.document(document_id(SOURCE, B))
+    after = world.ledger.documents.get(document_id(SOURCE, B))
     assert before is not None
     assert after is not None
     assert (after.first_seen, after.fetched_at) == (before.first_seen, before.fetched_at)
-    assert [a.kind for a in world.ledger.find_aliases(A)] == [AliasKind.MOVED]
+    assert [a.kind for a in world.ledger.sources.find_aliases(A)] == [AliasKind.MOVED]
     assert world.audit().clean
 
 
@@ -116,7 +116,7 @@ def test_an_address_that_leads_to_a_document_is_kept_as_another_name_of_it(world
     world.source.aliases = {B: A}
     world.run()
     assert live(world) == [A]
-    assert [(a.uri, a.kind) for a in world.ledger.aliases_of(document_id(SOURCE, A))] == [
+    assert [(a.uri, a.kind) for a in world.ledger.sources.aliases_of(document_id(SOURCE, A))] == [
         (B, AliasKind.ALIAS)
     ]
 
@@ -127,7 +127,7 @@ def test_of_new_pages_with_one_text_the_one_with_the_shortest_address_is_kept(wo
     summary = world.run()
     assert live(world) == [A]
     assert summary.reasons == {"new": 1, "duplicate": 1}
-    assert [a.uri for a in world.ledger.aliases_of(document_id(SOURCE, A))] == [longer]
+    assert [a.uri for a in world.ledger.sources.aliases_of(document_id(SOURCE, A))] == [longer]
 
 
 def test_a_duplicate_is_not_fetched_again_while_it_is_unchanged(world: World) -> None:
@@ -170,14 +170,14 @@ def test_a_suspected_version_is_reported_and_the_last_good_one_stays(
         summary = world.run()
         assert summary.reasons == {reason: 1}
         assert any(reason in line for line in summary.attention)
-        record = world.ledger.document(document_id(SOURCE, A))
+        record = world.ledger.documents.get(document_id(SOURCE, A))
         assert record is not None
         assert record.suspect is not None
         assert (record.suspect.reason, record.suspect.runs) == (reason, runs)
     assert "first" in " ".join(world.texts())
     world.documents[A] = text("second")
     world.run()
-    record = world.ledger.document(document_id(SOURCE, A))
+    record = world.ledger.documents.get(document_id(SOURCE, A))
     assert record is not None
     assert record.suspect is None
     assert "second" in " ".join(world.texts())
@@ -187,7 +187,7 @@ def test_a_suspected_page_that_was_never_good_is_not_indexed(world: World) -> No
     world.documents[A] = page("Oops", "SUSPECT soft_404 now")
     summary = world.run()
     assert summary.documents == {"skip": 1}
-    assert list(world.ledger.documents(SOURCE)) == []
+    assert list(world.ledger.documents.stream(SOURCE)) == []
 
 
 def test_a_person_may_believe_what_is_suspected(world: World) -> None:
@@ -333,7 +333,7 @@ def test_after_the_grace_period_all_of_a_removed_document_goes(world: World) -> 
     assert list(world.artifacts.keys("vectors/")) == []
     assert len(list(world.artifacts.keys("raw/"))) == len(kept) - 1
     assert len(list(world.artifacts.keys("elements/"))) == 1
-    (stone,) = world.ledger.find_tombstones(A)
+    (stone,) = world.ledger.tombstones.by_uri(A)
     assert stone.expired
 
 
@@ -368,11 +368,11 @@ def test_what_the_source_says_of_its_state_is_kept_once_it_is_applied(world: Wor
     world.source.state = "commit-1"
     world.documents[A] = text("first")
     world.run()
-    assert world.ledger.source_state(SOURCE).state == "commit-1"
+    assert world.ledger.sources.state(SOURCE).state == "commit-1"
     world.source.state = "commit-2"
     world.source.incomplete = "the connection broke"
     world.run()
-    assert world.ledger.source_state(SOURCE).state == "commit-1"
+    assert world.ledger.sources.state(SOURCE).state == "commit-1"
 
 
 def test_a_version_cut_short_and_doubted_since_leaves_the_last_good_one_whole(world: World) -> None:

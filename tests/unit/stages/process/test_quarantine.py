@@ -27,7 +27,7 @@ BROKEN = b"\xff broken"
 
 
 def failure(world: World, uri: str = A) -> Failure | None:
-    record = world.ledger.document(document_id(SOURCE, uri))
+    record = world.ledger.documents.get(document_id(SOURCE, uri))
     return record.failure if record else None
 
 
@@ -129,7 +129,7 @@ def test_what_the_index_refuses_is_quarantined_and_leaves_no_half_document(
     before = ["Alpha stands.", "Beta stands."] if indexed_before else []
     assert world.texts() == [*before, "Gamma stands.", "Delta stands."]
     assert world.audit().clean
-    assert world.ledger.in_flight(SOURCE) == {}
+    assert world.ledger.writes.pending(SOURCE) == {}
 
 
 def test_a_defect_in_chunking_stops_one_document(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +199,7 @@ class TestWhenItIsTriedAgain:
         world = self.broken()
         world.source.fetched.clear()
         world.partitioner.calls.clear()
-        quarantined = list(world.ledger.quarantined(SOURCE))
+        quarantined = list(world.ledger.documents.quarantined(SOURCE))
         retry(replace(world.job(), approved=True), world.deps(), quarantined)
         assert world.partitioner.calls == {A: 1}
         assert not world.source.fetched, "from the stored bytes"
@@ -215,7 +215,7 @@ class TestWhenItIsTriedAgain:
         world.run()
         world.embedder.before = None
         assert world.run().documents == {"keep": 3}
-        retry(world.job(), world.deps(), list(world.ledger.quarantined(SOURCE)))
+        retry(world.job(), world.deps(), list(world.ledger.documents.quarantined(SOURCE)))
         assert failure(world) is None
         assert "Alpha ENDLESS." in world.texts()
         assert world.audit().clean
@@ -329,7 +329,7 @@ def test_the_embedder_of_another_size_is_a_fault_of_no_document() -> None:
     world.run()
 
     def record(uri: str) -> DocumentRecord:
-        found = world.ledger.document(document_id(SOURCE, uri))
+        found = world.ledger.documents.get(document_id(SOURCE, uri))
         assert found is not None
         return found
 
@@ -387,7 +387,7 @@ def test_a_broken_file_that_is_renamed_keeps_its_last_good_version_live() -> Non
 def test_a_retry_is_not_judged_by_what_else_is_in_quarantine() -> None:
     world, guards = TestThreshold.with_broken(6)
     world.run(guards=guards)
-    one = next(iter(world.ledger.quarantined(SOURCE)))
+    one = next(iter(world.ledger.documents.quarantined(SOURCE)))
     assert retry(world.job(guards=guards), world.deps(), [one]).status == "success"
 
 
@@ -406,7 +406,7 @@ def test_a_file_that_stays_too_large_counts_its_attempts() -> None:
 
 def lose(world: World, uri: str = A) -> dict[str, bytes]:
     """The snapshot of a document's live version, and what was made of it; gives what was lost."""
-    record = world.ledger.document(document_id(SOURCE, uri))
+    record = world.ledger.documents.get(document_id(SOURCE, uri))
     assert record is not None
     lost = {
         k: world.artifacts.read(k) for k in world.artifacts.keys("") if str(record.raw_hash) in k
@@ -449,7 +449,7 @@ def test_a_sick_page_whose_last_good_snapshot_is_lost_is_not_tried_in_vain(how: 
     if how == "broken":
         for key, content in lost.items():
             world.artifacts.write(key, content)
-        retry(world.job(), world.deps(), list(world.ledger.quarantined(SOURCE)))
+        retry(world.job(), world.deps(), list(world.ledger.documents.quarantined(SOURCE)))
         assert failure(world) is not None
     else:
         world.source.too_large.clear()

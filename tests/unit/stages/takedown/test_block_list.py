@@ -149,18 +149,20 @@ def test_ordered_everywhere_later_it_goes_from_the_other_source_by_its_next_run(
     other(world, a=secret, e=page("E", "Its own."))
     taken_down(world, A)
     taken_down(world, A, everywhere=True)
-    assert [s.everywhere for s in world.ledger.taken_down("other")] == [True]
+    assert [s.everywhere for s in world.ledger.tombstones.blocking("other")] == [True]
     taken_down(world, A)
-    assert [s.everywhere for s in world.ledger.taken_down("other")] == [True], "it stays so"
+    assert [s.everywhere for s in world.ledger.tombstones.blocking("other")] == [True], (
+        "it stays so"
+    )
     summary = other(world, a=secret, e=page("E", "Its own."))
     assert summary.documents.get("remove") == 1
     assert live_uris(world) == {B, "https://example.org/e"}
     assert list(holders(world, SECRET)) == []
-    stones = world.ledger.find_tombstones(A)
+    stones = world.ledger.tombstones.by_uri(A)
     assert [(s.title, s.expired, s.taken_down) for s in stones] == [("", True, True)] * 2
-    assert world.ledger.versions(document_id("other", A)) == []
+    assert world.ledger.versions.of(document_id("other", A)) == []
     lift(stores_of(world), found(world, A))
-    assert world.ledger.find_tombstones(A) == [], "what was ordered as one is lifted as one"
+    assert world.ledger.tombstones.by_uri(A) == [], "what was ordered as one is lifted as one"
 
 
 # Cut short
@@ -179,7 +181,7 @@ def test_a_takedown_that_was_cut_short_counts_from_when_it_was_written_down(worl
         summary = made.run()
         assert summary.status == "success"
         assert live_uris(made) == {B}
-        assert made.ledger.in_flight(SOURCE) == {}
+        assert made.ledger.writes.pending(SOURCE) == {}
         assert made.audit().clean
         assert f"Finish it: tidemark takedown {A}" in summary.attention[0]
         done = taken_down(made, A)
@@ -196,7 +198,7 @@ def test_one_that_was_cut_short_is_not_healed_where_its_source_does_not_name_it(
     del world.documents[A]
     world.run()
     assert live_uris(world) == {B}
-    assert world.ledger.document(document_id(SOURCE, A)) is None
+    assert world.ledger.documents.get(document_id(SOURCE, A)) is None
 
 
 def test_one_that_was_cut_short_can_be_undone(world: World) -> None:
@@ -213,7 +215,7 @@ def test_no_repair_writes_what_is_being_taken_down(world: World) -> None:
 
     killed_takedown(world, A, 6)
     assert live_uris(world) == {B}
-    record = world.ledger.document(document_id(SOURCE, A))
+    record = world.ledger.documents.get(document_id(SOURCE, A))
     assert record is not None
     job, deps = world.job(), world.deps()
     repair(job, deps, target(job, deps, world.generation), [record])

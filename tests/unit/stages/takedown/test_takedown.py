@@ -104,18 +104,18 @@ def everything(world: World) -> Iterator[bytes]:
             yield from (repr(point.payload).encode() for point in scan(generation))
     for key in world.artifacts.keys(""):
         yield world.artifacts.read(key)
-    yield repr(list(world.ledger.documents())).encode()
+    yield repr(list(world.ledger.documents.stream())).encode()
 
 
 def assert_gone(world: World, uri: str = A) -> None:
     key = document_id(SOURCE, uri)
     assert not [held for held in everything(world) if SECRET.encode() in held]
-    assert world.ledger.document(key) is None
-    assert world.ledger.chunks(key) == []
-    assert world.ledger.versions(key) == []
-    assert world.ledger.in_flight(SOURCE) == {}
+    assert world.ledger.documents.get(key) is None
+    assert world.ledger.documents.chunks(key) == []
+    assert world.ledger.versions.of(key) == []
+    assert world.ledger.writes.pending(SOURCE) == {}
     assert list(unfinished(world.artifacts)) == []
-    [stone] = [s for s in world.ledger.taken_down(SOURCE) if s.document_id == key]
+    [stone] = [s for s in world.ledger.tombstones.blocking(SOURCE) if s.document_id == key]
     assert (stone.title, stone.expired, stone.taken_down) == ("", True, True)
 
 
@@ -143,7 +143,7 @@ def test_the_next_crawl_does_not_bring_it_back_and_stores_nothing_of_it(world: W
     assert summary.status == "success"
     assert live_uris(world) == {B}
     assert_gone(world)
-    told = [e for e in world.ledger.events(document_id(SOURCE, A)) if e.action == "skip"]
+    told = [e for e in world.ledger.runs.events_of(document_id(SOURCE, A)) if e.action == "skip"]
     assert told[0].reason == "taken_down"
     assert f"was taken down on {world.now:%Y-%m-%d}" in told[0].detail
 
@@ -154,13 +154,13 @@ def test_it_does_not_come_in_under_another_address(world: World) -> None:
     world.run()
     assert live_uris(world) == {B}
     assert_gone(world)
-    [told] = world.ledger.events(document_id(SOURCE, C))
+    [told] = world.ledger.runs.events_of(document_id(SOURCE, C))
     assert (told.action, told.reason) == ("skip", "taken_down")
     assert f"is {A}, which was taken down" in told.detail
     del world.documents[A]
     summary = world.run()
     assert [line for line in summary.attention if C in line and f"is {A}" in line]
-    assert not world.ledger.tombstones_by_id([document_id(SOURCE, C)]), "C itself is free"
+    assert not world.ledger.tombstones.by_id([document_id(SOURCE, C)]), "C itself is free"
 
 
 def test_an_address_with_a_document_of_its_own_keeps_it(world: World) -> None:
@@ -176,7 +176,7 @@ def test_what_leads_to_it_is_left_out_without_a_nag(world: World) -> None:
     crawling(world, lambda inner: iter([lead, *inner]))
     summary = world.run()
     assert [line for line in summary.attention if C in line] == []
-    assert world.ledger.events(document_id(SOURCE, C))[0].reason == "excluded"
+    assert world.ledger.runs.events_of(document_id(SOURCE, C))[0].reason == "excluded"
 
 
 class Choosy:
@@ -212,7 +212,7 @@ def test_no_bytes_that_were_ever_its_own_come_back_by_renaming(which: str) -> No
     world.documents[C] = versions[which]
     world.run()
     assert live_uris(world) == set()
-    assert list(world.ledger.documents()) == []
+    assert list(world.ledger.documents.stream()) == []
     assert_gone(world)
 
 
@@ -229,7 +229,7 @@ def test_the_same_text_in_other_bytes_does_not_come_back_either(indexed: bool) -
     summary = world.run()
     assert live_uris(world) == set()
     assert_gone(world)
-    [told] = world.ledger.events(document_id(SOURCE, D))
+    [told] = world.ledger.runs.events_of(document_id(SOURCE, D))
     assert f"has the text of {A}" in told.detail
     assert [line for line in summary.attention if D in line]
     [found] = find(stores_of(world), [A], [SOURCE])
@@ -274,7 +274,7 @@ def test_a_wall_that_stood_before_it_is_not_its_own() -> None:
     assert (done.before["raw"], done.after["raw"]) == (2, 0)
     world.documents[D] = wall
     world.run()
-    assert world.ledger.events(document_id(SOURCE, D))[0].reason == "login_wall"
+    assert world.ledger.runs.events_of(document_id(SOURCE, D))[0].reason == "login_wall"
 
 
 def test_an_innocent_twin_may_be_renamed(world: World) -> None:
@@ -305,7 +305,7 @@ def test_a_tombstone_holds_hashes_and_nothing_of_the_text(world: World) -> None:
     world.documents[A] = page("A", *LONG)
     world.run()
     taken_down(world)
-    [stone] = world.ledger.taken_down(SOURCE)
+    [stone] = world.ledger.tombstones.blocking(SOURCE)
     assert len(stone.kept_out) == 2
     assert len(stone.texts) == 1
     assert SECRET not in repr(stone)
@@ -359,7 +359,7 @@ def test_a_quarantined_document_goes_with_the_bytes_that_failed(world: World) ->
     done = taken_down(world, C)
     assert (done.before["raw"], done.after["raw"]) == (1, 0)
     world.run()
-    assert world.ledger.document(document_id(SOURCE, C)) is None
+    assert world.ledger.documents.get(document_id(SOURCE, C)) is None
 
 
 def test_bytes_that_another_document_has_too_stay_and_it_says_so(world: World) -> None:
@@ -382,7 +382,7 @@ def test_a_duplicate_leads_to_the_document_and_its_bytes_go_too() -> None:
     world.documents[A] = page("A", *LONG)
     world.documents[C] = page("A", *LONG) + "\n"
     world.run()
-    assert [a.uri for a in world.ledger.aliases(SOURCE)] == [C]
+    assert [a.uri for a in world.ledger.sources.aliases(SOURCE)] == [C]
     done = taken_down(world, C)
     assert (done.found.uri, done.before["raw"], done.after["raw"]) == (A, 2, 0)
     assert_gone(world, A)
@@ -414,7 +414,7 @@ def test_a_removed_document_with_the_same_bytes_loses_them_too(world: World) -> 
     done = taken_down(world, C)
     assert (done.kept, done.after["raw"], done.after["vectors"]) == ([], 0, 0)
     assert_gone(world, C)
-    [grave] = world.ledger.find_tombstones(A)
+    [grave] = world.ledger.tombstones.by_uri(A)
     assert (grave.expired, grave.taken_down) == (True, False)
 
 
@@ -427,10 +427,10 @@ def test_no_removed_twin_keeps_the_title(world: World, days: int) -> None:
     world.run(judge=False)
     world.now += timedelta(days=days)
     world.run(judge=False)
-    [grave] = world.ledger.find_tombstones(C)
+    [grave] = world.ledger.tombstones.by_uri(C)
     assert (grave.title, grave.expired) == (SECRET, days > 0)
     taken_down(world)
-    assert [s.title for uri in (A, C) for s in world.ledger.find_tombstones(uri)] == ["", ""]
+    assert [s.title for uri in (A, C) for s in world.ledger.tombstones.by_uri(uri)] == ["", ""]
     assert_gone(world)
 
 
@@ -462,10 +462,10 @@ def test_it_leaves_every_generation(world: World) -> None:
 
 def test_doing_it_twice_changes_nothing_more(world: World) -> None:
     taken_down(world)
-    stones = world.ledger.taken_down(SOURCE)
+    stones = world.ledger.tombstones.blocking(SOURCE)
     again = taken_down(world)
     assert set(again.before.values()) == {0}
-    assert world.ledger.taken_down(SOURCE) == stones
+    assert world.ledger.tombstones.blocking(SOURCE) == stones
 
 
 def test_lifted_it_is_indexed_again_by_the_next_crawl(world: World) -> None:
@@ -486,7 +486,7 @@ def test_nothing_is_known_of_a_stranger_and_it_can_be_kept_out_ahead_of_time(wor
     world.documents[C] = page("C", SECRET)
     world.run()
     assert live_uris(world) == {A, B}
-    assert not list(world.ledger.find_documents(C))
+    assert not list(world.ledger.documents.by_uri(C))
 
 
 def test_a_document_of_one_source_stays_in_the_other(world: World) -> None:
@@ -549,10 +549,10 @@ def test_a_crawl_that_began_before_leaves_bytes_that_a_second_takedown_finds(wor
 
 def test_a_document_cut_short_in_its_first_write_is_found_and_taken_down(world: World) -> None:
     key = document_id(SOURCE, C)
-    world.ledger.begin("run-x", SOURCE, {key: C})
+    world.ledger.writes.open_intent("run-x", SOURCE, {key: C})
     taken_down(world, C)
-    assert world.ledger.in_flight(SOURCE) == {}
-    assert world.ledger.tombstones_by_id([key])[key].taken_down
+    assert world.ledger.writes.pending(SOURCE) == {}
+    assert world.ledger.tombstones.by_id([key])[key].taken_down
 
 
 def test_a_restored_index_does_not_bring_it_back(world: World) -> None:
@@ -572,7 +572,7 @@ def test_stores_that_are_out_of_step_stay_so_for_the_next_run_to_see(world: Worl
     world.index.mark(1, SOURCE, "of a backup")
     taken_down(world)
     assert world.index.marks(1, SOURCE) == ("of a backup", "of a backup")
-    assert world.ledger.tide_mark(SOURCE) != "of a backup"
+    assert world.ledger.sources.epoch(SOURCE) != "of a backup"
 
 
 # Killed
@@ -595,7 +595,7 @@ def laden() -> World:
     world.documents[C] = page("A", *LONG) + "\n"
     world.source.aliases[E] = A
     world.run()
-    assert [a.uri for a in world.ledger.aliases(SOURCE)] == [C, E]
+    assert [a.uri for a in world.ledger.sources.aliases(SOURCE)] == [C, E]
     return world
 
 
@@ -633,7 +633,7 @@ def test_killed_at_any_write_the_next_run_leaves_the_index_right() -> None:
         killed(lambda fuse, world=world: attempt(world, fuse, A), at)  # type: ignore[misc]
         world.run()
         assert world.audit().clean
-        assert world.ledger.in_flight(SOURCE) == {}
+        assert world.ledger.writes.pending(SOURCE) == {}
         # From the moment that the order is written down, it counts.
         assert live_uris(world) == ({B} if at else {A, B}), "never half of it"
 

@@ -67,7 +67,7 @@ def test_it_goes_from_where_it_was_moving_to(how: str, stage: str) -> None:
     for _ in range(2):
         world.run()
         assert live_uris(world) == {B}
-        assert list(world.ledger.find_documents(C)) == []
+        assert list(world.ledger.documents.by_uri(C)) == []
         assert world.audit().clean
     assert list(holders(world, SECRET)) == []
     lift(stores_of(world), found(world, A))
@@ -83,9 +83,9 @@ def test_it_goes_too_when_it_changes_on_its_way(stage: str) -> None:
     assert list(holders(world, SECRET)) == []
     world.run()
     assert live_uris(world) == {B}
-    stone = world.ledger.tombstones_by_id([document_id(SOURCE, C)])[document_id(SOURCE, C)]
+    stone = world.ledger.tombstones.by_id([document_id(SOURCE, C)])[document_id(SOURCE, C)]
     assert (stone.title, stone.expired, stone.taken_down) == ("", True, True)
-    [own] = world.ledger.find_tombstones(A)
+    [own] = world.ledger.tombstones.by_uri(A)
     assert stone.run_id == own.run_id, "undone as one"
 
 

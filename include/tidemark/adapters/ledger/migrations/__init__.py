@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, NullPool, text
 from sqlalchemy.engine import URL
 
-from tidemark.adapters.ledger.engine import database_engine, place, translated
+from tidemark.adapters.ledger.engine import database_engine, database_name, translated
 from tidemark.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ def check(url: str | URL) -> None:
     newest = revisions()[-1]
     if found is None:
         raise ConfigurationError(
-            f"The {place(database)} has no ledger schema.", "Run `tidemark migrate`."
+            f"The {database_name(database)} has no ledger schema.", "Run `tidemark migrate`."
         )
     if found != newest:
         raise ConfigurationError(
-            f"The {place(database)} has the ledger schema {found}, and this Tidemark needs {newest}.",
+            f"The {database_name(database)} has the ledger schema {found}, and this Tidemark needs {newest}.",
             "Run `tidemark migrate`.",
         )
 
@@ -88,7 +88,7 @@ def config(connection: Connection) -> "Config":
 def _refuse_newer(found: str | None, database: URL) -> None:
     if found is not None and found not in revisions():
         raise ConfigurationError(
-            f"The {place(database)} has the ledger schema {found}, which a newer Tidemark made; "
+            f"The {database_name(database)} has the ledger schema {found}, which a newer Tidemark made; "
             f"this one knows versions up to {revisions()[-1]}.",
             "Install that newer Tidemark, then run `tidemark migrate`.",
         )

@@ -1,9 +1,9 @@
-"""What Alembic runs to migrate: the connection comes from ``ledger_migrations.config``."""
+"""What Alembic runs to migrate: the connection comes from ``migrations.config``."""
 
 from alembic import context
 
 from tidemark.adapters.ledger.migrations import VERSION_TABLE
-from tidemark.adapters.ledger.tables import metadata
+from tidemark.adapters.ledger.postgres import metadata
 
 
 def migrate() -> None:

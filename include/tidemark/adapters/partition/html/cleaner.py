@@ -134,15 +134,15 @@ def _is_enough(
     ``weights`` are from before the pruning, ``doubtful`` is what went by it in doubt.
     """
     kept = len(text_of(root))
-    said = kept - sum(len(text_of(h)) for h in root.iter(*HEADINGS))
+    body_chars = kept - sum(len(text_of(h)) for h in root.iter(*HEADINGS))
     if kept >= 200:
         return True
-    if said > 0 and kept >= 0.3 * weights[body].prose:
+    if body_chars > 0 and kept >= 0.3 * weights[body].prose:
         return True
     if root is body or root.find(".//h1") is None:
         return kept >= 0.3 * weights[body].prose and kept >= 0.9 * weights[root].chars > 0
     # A short page keeps little because it says little, when nothing was dropped in doubt.
-    if said >= 20 and not doubtful:
+    if body_chars >= 20 and not doubtful:
         return True
     # A main part that is a heading alone ("404") says no more when no text stands beside it either.
     stray = weights[body].prose - weights[root].prose - _around(body, root, weights)

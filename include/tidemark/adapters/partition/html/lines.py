@@ -108,8 +108,8 @@ def _rebuilt(block: etree._Element, children: list[etree._Element]) -> list[etre
     for child in children:
         block.remove(child)
         last = current[-1] if len(current) else None
-        said = (last.tail if last is not None else current.text) or ""
-        if child.tag == "br" and not said.strip() and (last is None or last.tag == "br"):
+        before = (last.tail if last is not None else current.text) or ""
+        if child.tag == "br" and not before.strip() and (last is None or last.tag == "br"):
             if last is not None:
                 current.remove(last)
                 current = etree.Element("p")

@@ -64,8 +64,8 @@ def spell_formulas(root: etree._Element) -> None:
                 or next(holder.iter("p", "math"), None) not in {None, holder}
             ):
                 continue
-            found = _DELIMITED.fullmatch("".join(map(str, holder.itertext())))
-            tex = next(filter(None, found.groups()), "") if found else text_of(holder)
+            delimited = _DELIMITED.fullmatch("".join(map(str, holder.itertext())))
+            tex = next(filter(None, delimited.groups()), "") if delimited else text_of(holder)
             _replace(holder, " ".join(tex.split()), displayed=holder.tag in {"div", "pre", "p"})
 
 

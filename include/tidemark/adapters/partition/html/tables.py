@@ -140,10 +140,10 @@ def _names_columns(rows: Sequence[Sequence[str]], *, grouped: bool = False) -> b
 
 def _names_groups(first: Sequence[str], second: Sequence[str]) -> bool:
     """Whether a row names groups of the columns that the row below it names: it says less often something."""
-    said = sum(map(bool, first))
+    filled = sum(map(bool, first))
     plain = not any(_is_number(cell) and not _YEAR.fullmatch(cell) for cell in first)
-    sparse = said < sum(map(bool, second)) or len({c for c in first if c}) < said
-    return plain and sparse and said >= 1 and len(second) >= len(first)
+    sparse = filled < sum(map(bool, second)) or len({c for c in first if c}) < filled
+    return plain and sparse and filled >= 1 and len(second) >= len(first)
 
 
 def _is_number(text: str) -> bool:

@@ -99,8 +99,8 @@ def add_block(parent: etree._Element, tag: str, text: str) -> etree._Element:
 
 def language_code(tag: str) -> str | None:
     """The ISO 639-1 code of a language tag such as "en-GB", else None."""
-    found = re.match(r"\s*([A-Za-z]{2})(?![A-Za-z])", tag)
-    return found[1].lower() if found else None
+    match = re.match(r"\s*([A-Za-z]{2})(?![A-Za-z])", tag)
+    return match[1].lower() if match else None
 
 
 def _is_control(reference: re.Match[str]) -> bool:
@@ -127,4 +127,4 @@ def _drop_control_characters(root: etree._Element) -> None:
 
 
 def _legal(text: str) -> str:
-    return _NOT_XML.sub(lambda found: " " if found[0] in _PARTING else "", text)
+    return _NOT_XML.sub(lambda match: " " if match[0] in _PARTING else "", text)

@@ -13,631 +13,11 @@ from itertools import pairwise
 from lxml import etree
 
 from tidemark.adapters.partition.html.lines import LINE_END, is_labelled, runs_on
-
-# Lines of a text that head what is under them: wiki headings, rulers with a word, short lines above long.
-
-_WIKI = re.compile(r" ?(={1,6}|=(?: =){1,5}) ?(?![=\s])(.{1,200}?)(?<![=\s]) ?\1\s*$")
-_WIKI_ITEM = re.compile(r"^(\*{1,4}|#{1,4})[ \t]*(?=[^\s*#])(?!\w+\*)")
-# Only signs of equality open a heading alone: "--- a/file" and "*** x" begin other things.
-_RULER = re.compile(
-    r" ?(?:={3,10}|(?P<other>[~*_-])(?P=other){2,9}(?=.*(?P=other){3}\s*$)) (?=[^\W\d_])"
-    r"(?P<text>[\w ,.'’&/()-]{1,80}?)(?: [=~*_-]{3,})?\s*$"
-)
-_MARKDOWN_RULER = re.compile(
-    r" ?={3,10} (?=[^\W\d_])(?P<text>[\w ,.'’&/()-]{1,80}?)(?: ={3,})?\s*$"
-)
-_STOPS_OF_PLAIN_TEXT_HEADINGS = (".", ",", ";", ":", "!", "?")
-_CAPTION = re.compile(
-    r"(?:fig(?:ure|\.)?|table|box|scheme|plate|chart|abb(?:ildung|\.)|tab(?:elle|leau|la|\.)|figura)\s*\w{0,2}\d",
-    re.IGNORECASE,
-)
-# No text is wrapped so wide: each of its lines is a paragraph.
-UNWRAPPED_WIDTH = 160
-LONGEST = 90
-_MOST_WORDS = 12
-DEEPEST = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading on one line, or on ``lines`` of them; ``level`` from 1, ``marked`` when it was drawn."""
-
-    level: int
-    text: str
-    marked: bool
-    lines: int = 1
-
-
-def wiki_heading(line: str) -> tuple[int, str] | None:
-    """Level and text of "== History ==" or " = = History = = "."""
-    if "=" not in line[:2]:
-        return None
-    found = _WIKI.match(line)
-    return (found[1].count("="), found[2].strip()) if found else None
-
-
-def wiki_lists(lines: list[str]) -> list[str]:
-    """In a text with wiki headings, its lists ("*item", "## item") with marks that any text has."""
-    if not any(wiki_heading(line) for line in lines):
-        return lines
-    return [_WIKI_ITEM.sub(lambda found: f"{'*' * len(found[1])} ", line) for line in lines]
-
-
-def marked_headings(lines: Sequence[str], *, markdown: bool = False) -> dict[int, Heading]:
-    """Wiki headings and rulers with a word ("==== Body"), by the index of their line.
-
-    In Markdown other signs than "=" draw other things. A lone " = x = " may be an equation.
-    """
-    wiki: dict[int, Heading] = {}
-    rulers: dict[int, tuple[int, str]] = {}
-    ruler = _MARKDOWN_RULER if markdown else _RULER
-    for index, line in enumerate(lines):
-        found = wiki_heading(line)
-        if found:
-            wiki[index] = Heading(found[0], found[1], marked=True)
-        elif (drawn := ruler.match(line)) is not None and not drawn["text"].endswith(
-            _STOPS_OF_PLAIN_TEXT_HEADINGS
-        ):
-            rulers[index] = (len(line.lstrip().split(" ")[0]), drawn["text"].strip())
-    if len(wiki) == 1 and next(iter(wiki.values())).level == 1:
-        wiki = {}
-    lengths = sorted({length for length, _ in rulers.values()})
-    drawn_headings = {
-        index: Heading(min(lengths.index(length) + 1, DEEPEST), text, marked=True)
-        for index, (length, text) in rulers.items()
-    }
-    return wiki | drawn_headings
-
-
-def unwrapped_headings(lines: Sequence[str], taken: Iterable[int] = ()) -> dict[int, Heading]:
-    """Short lines right above a line too long to have been wrapped, in blocks of their own; level 1 or 2.
-
-    Of two such lines together ("Results", "Growth in spring") the second is one level down. Captions and
-    what ends with a stop head nothing.
-    """
-    claimed = set(taken)
-    headings: dict[int, Heading] = {}
-    for index in range(len(lines) - 1):
-        above = index - 1
-        begins = above < 0 or not lines[above].strip() or above in claimed
-        if not begins or index in claimed or not _may_head(lines[index]):
-            continue
-        if len(lines[index + 1]) > UNWRAPPED_WIDTH:
-            headings[index] = Heading(1, lines[index].strip(), marked=False)
-        elif (
-            index + 2 < len(lines)
-            and index + 1 not in claimed
-            and _may_head(lines[index + 1])
-            and len(lines[index + 2]) > UNWRAPPED_WIDTH
-        ):
-            headings[index] = Heading(1, lines[index].strip(), marked=False)
-            headings[index + 1] = Heading(2, lines[index + 1].strip(), marked=False)
-    return headings
-
-
-def below(headings: Mapping[int, Heading], found: Mapping[int, Heading]) -> dict[int, Heading]:
-    """``headings`` with their levels under that of the last of ``found`` above each."""
-    lowered: dict[int, Heading] = {}
-    level = 0
-    for index in sorted({*headings, *found}):
-        if index in found:
-            level = found[index].level
-        else:
-            heading = headings[index]
-            lowered[index] = replace(
-                heading, level=min(level + heading.level, DEEPEST), marked=level > 0
-            )
-    return lowered
-
-
-def _may_head(line: str) -> bool:
-    text = line.strip()
-    return (
-        0 < len(text) <= LONGEST
-        and is_title(text, spaced=True)
-        and text[0].isalnum()
-        and _CAPTION.match(text) is None
-        and not any(sign in text for sign in ("|", "@", "://", ": "))
-    )
-
-
-def is_title(text: str, *, spaced: bool) -> bool:
-    first = next((char for char in text if char.isalnum()), "")
-    return (
-        spaced
-        and (first.isupper() or not (first.islower() or first.isupper()))
-        and not text.rstrip().endswith(_STOPS_OF_PLAIN_TEXT_HEADINGS)
-        and len(text.split()) <= _MOST_WORDS
-        and sum(1 for char in text if char.isalpha()) * 2 >= len(text.replace(" ", ""))
-    )
-
-
-# Lists in plain text: where they begin in a block, and how deep each item is.
-#
-# An item begins its line with a mark: a bullet, a number, a letter, a small roman numeral. Marks that running
-# text may begin a wrapped line with ("12.", "(b)", "-") make items only where they count up from the first,
-# or where another one follows.
-
-_BULLETS = "-*•‣◦·+–—▪■□●○◆◇►▶✓✗"
-_CIRCLED = "①-⑳⑴-⒇❶-❿㊀-㊉㈠-㈩"
-_MARK = re.compile(
-    rf"""(?P<indent>\s*)(?:
-    (?P<bullet>[{re.escape(_BULLETS)}]|\*{{2,4}})\s+(?=\S)
-    |(?P<tight>[・●○■□◆◇▪•※‧∙])\s*(?=[^\s・●○■□◆◇▪•※‧∙])
-    |(?P<circled>[{_CIRCLED}])\s*(?=\S)
-    |(?P<wide>[（(]\d{{1,2}}[）)]|\d{{1,2}}、)\s*(?=[^\s\d])
-    |(?P<number>\(?\d{{1,3}}[.)])\s+(?=\S)
-    |(?P<letter>\(?(?:[a-zA-Z]|[ivxl]{{2,6}}|[IVXL]{{2,6}})[.)])\s+(?=\S)
-    )""",
-    re.VERBOSE,
-)
-_KEPT_SIGNS = frozenset("※")
-"""Signs that say something themselves (a remark) and stay with their text."""
-_ROMANS = ["", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"]
-_FAR = 30
-"""Lines within which the next item is looked for."""
-_CLOSED = (".", "!", "?", ";", ":", "。", "！", "？", "；", "：")
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """The mark that a line begins with.
-
-    indent: columns before it. kind: which marks count on from it ("bullet *", "(a)", "(i)", "1.").
-    values: what it may count, several where a letter is also a numeral; () for a bullet.
-    shown: what of it stays in the text, "" for a bullet. rest: the line after it.
-    """
-
-    indent: int
-    kind: str
-    values: tuple[tuple[str, int], ...]
-    shown: str
-    rest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An item of a list; ``level`` is its nesting from 1, ``lines`` its text."""
-
-    level: int
-    lines: tuple[str, ...]
-
-
-def mark_of(line: str) -> Mark | None:
-    """The mark that a line begins with, None for a line of text."""
-    found = _MARK.match(line)
-    if found is None:
-        return None
-    indent, rest = len(found["indent"]), line[found.end() :].strip()
-    bullet = found["bullet"]
-    if bullet:
-        depth = len(bullet) if bullet.startswith("**") else 1
-        return Mark(indent + 2 * (depth - 1), f"bullet {bullet}", (), "", rest)
-    sign = found["tight"] or found["circled"]
-    if sign:
-        shown = sign if found["circled"] or sign in _KEPT_SIGNS else ""
-        return Mark(indent, f"sign {'①' if found['circled'] else sign}", (), shown, rest)
-    mark = found["wide"] or found["number"] or found["letter"]
-    bare = mark.strip("()（）.、")
-    form = mark.replace(bare, "{}")
-    return Mark(indent, form, tuple(_values(bare)), f"{mark} ", rest)
-
-
-def _values(bare: str) -> list[tuple[str, int]]:
-    """What a mark may count: ("1", 4) for "4"; ("a", 9) and ("i", 1) for "i"."""
-    if bare.isdigit():
-        return [("1", int(bare))]
-    case = "A" if bare.isupper() else "a"
-    values = [(case, ord(bare.lower()) - 96)] if len(bare) == 1 else []
-    roman = _roman(bare.lower())
-    if roman:
-        values.append(("I" if bare.isupper() else "i", roman))
-    return values
-
-
-def _roman(text: str) -> int:
-    tens = len(text) - len(text.lstrip("x"))
-    rest = text[tens:]
-    return tens * 10 + _ROMANS.index(rest) if rest in _ROMANS and tens < 4 else 0
-
-
-@dataclass(slots=True)
-class _Level:
-    kind: str
-    style: str
-    value: int
-    indent: int
-
-
-def items_of(lines: Sequence[str]) -> list[Item] | None:
-    """The items of lines that begin with a list, each with its continuation; None when they do not."""
-    items: list[tuple[int, list[str]]] = []
-    stack: list[_Level] = []
-    for line in lines:
-        mark = mark_of(line)
-        level = _enter(stack, mark) if mark is not None else 0
-        if mark is not None and level:
-            items.append((level, [f"{mark.shown}{mark.rest}"]))
-        elif items:
-            items[-1][1].append(line.strip())
-        else:
-            return None
-    return [Item(level, tuple(text)) for level, text in items]
-
-
-def _enter(stack: list[_Level], mark: Mark) -> int:
-    """The level of a mark, with ``stack`` brought up to date; 0 when it is no mark here."""
-    for depth in range(len(stack), 0, -1):
-        top = stack[depth - 1]
-        if top.kind != mark.kind or (not mark.values and abs(mark.indent - top.indent) > 1):
-            continue
-        value = next(
-            (v for style, v in mark.values if style == top.style and v == top.value + 1), None
-        )
-        if value is not None or not mark.values:
-            del stack[depth:]
-            top.value = value or 0
-            return depth
-    first = next(((style, value) for style, value in reversed(mark.values) if value == 1), None)
-    if mark.values and first is None:
-        if stack and mark.kind not in {level.kind for level in stack}:
-            return 0
-        first = mark.values[0]  # a list may begin with any number, or skip one
-        same = [i for i, level in enumerate(stack) if level.kind == mark.kind]
-        if same:
-            stack[same[-1]].value = first[1]
-            del stack[same[-1] + 1 :]
-            return same[-1] + 1
-    while stack and mark.indent < stack[-1].indent - 1:
-        stack.pop()
-    if (
-        stack
-        and not mark.values
-        and abs(mark.indent - stack[-1].indent) <= 1
-        and not stack[-1].style
-    ):
-        stack.pop()  # another bullet at the same place
-    style, value = first or ("", 0)
-    stack.append(_Level(mark.kind, style, value, mark.indent))
-    return len(stack)
-
-
-def list_ranges(lines: Sequence[str]) -> list[tuple[int, int]]:
-    """Half-open ranges of the lines of a block that are lists."""
-    ranges: list[tuple[int, int]] = []
-    index = 0
-    while index < len(lines):
-        mark = mark_of(lines[index])
-        if mark is None or not _begins(lines, index, mark):
-            index += 1
-            continue
-        end = _end(lines, index, mark)
-        ranges.append((index, end))
-        index = end
-    return ranges
-
-
-def _begins(lines: Sequence[str], index: int, mark: Mark) -> bool:
-    """Whether a list begins at a line: at the head of the block, or where it cannot be wrapped text."""
-    if index == 0:
-        return True
-    if not mark.values:
-        above = lines[index - 1].rstrip()
-        signs = mark.kind.startswith("sign") or mark.kind[-1] not in "-–—+·"
-        return signs or above.endswith(_CLOSED) or _has_next(lines, index, mark)
-    if all(value != 1 for _, value in mark.values):
-        return False
-    return _has_next(lines, index, mark)
-
-
-def _has_next(lines: Sequence[str], index: int, mark: Mark) -> bool:
-    """Whether a later line of the block counts on from a mark."""
-    for line in lines[index + 1 : index + _FAR]:
-        other = mark_of(line)
-        if other is None or other.kind != mark.kind:
-            continue
-        if not mark.values or any(
-            (style, value + 1) in other.values for style, value in mark.values
-        ):
-            return True
-    return False
-
-
-def _end(lines: Sequence[str], start: int, first: Mark) -> int:
-    """Where the list that begins at ``start`` ends: at a new sentence that is set like the text before it."""
-    for index in range(start + 1, len(lines)):
-        line, above = lines[index], lines[index - 1].rstrip()
-        if mark_of(line) is not None:
-            continue
-        indent = len(line) - len(line.lstrip())
-        if (
-            indent <= first.indent
-            and above.endswith(_CLOSED[:3])
-            and not line.lstrip()[:1].islower()
-        ):
-            return index
-    return len(lines)
-
-
-# Headings by their numbers: "1. Scope", "2.1 Charges", "ARTICLE IV", "Section 3.", "§ 5 Haftung".
-#
-# Numbers make headings only where they count up through the document; an ordinary numbered list stays a list.
-
-_NUMBERED_OF_PLAIN_TEXT_NUMBERS = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,4})(\.|\))?\s+(\S.*)$")
-_NAMED = re.compile(
-    r"(?P<name>part|book|title|teil|buch|partie|parte|livre|libro|chapter|kapitel|chapitre|capítulo|capitolo|"
-    r"hoofdstuk|article|artikel|artículo|articolo|artigo|section|abschnitt|sección|sezione|seção|"
-    r"schedule|annex|annexe|appendix|exhibit|attachment|anlage|anhang|anexo|allegato|bijlage|clause|§+)\s*"
-    r"(?P<number>(?:\d{1,3}[a-z]?(?:\.\d{1,3})*|[ivxlc]{1,7}|[A-Z])\b)(?P<rest>.*)$",
-    re.IGNORECASE,
-)
-_ANNEX_NAMES = (
-    "schedule annex annexe appendix exhibit attachment anlage anhang anexo allegato bijlage"
-)
-# From the outermost inwards.
-_NAMES_BY_RANK = (
-    f"part book title teil buch partie parte livre libro {_ANNEX_NAMES}",
-    "chapter kapitel chapitre capítulo capitolo hoofdstuk",
-    "article artikel artículo articolo artigo",
-    "section abschnitt sección sezione seção clause",
-)
-_RANKS = {name: rank for rank, names in enumerate(_NAMES_BY_RANK) for name in names.split()}
-_ANNEXES = frozenset(_ANNEX_NAMES.split())
-_PARAGRAPH_RANK = 4
-_LEADER = re.compile(r"(?:\.\s?){3,}\s*\d*$|\s{3,}\d{1,4}$")
-_STOPS_OF_PLAIN_TEXT_NUMBERS = (".", ",", ";", ":", "!", "?")
-_SENTENCE_END = re.compile(r"[.!?;]\W*$")
-_SENTENCE = re.compile(
-    r"\b(?:shall|may|must|will|should|can|cannot|is|are|has|have|does|do|agrees?|undertakes?|"
-    r"darf|dürfen|muss|müssen|soll|sollen|kann|können|wird|werden|ist|sind|hat|haben|"
-    r"doit|doivent|peut|peuvent|est|sont|debe|deben|puede|pueden|es|son|deve|devono|può|possono|è|sono)\b",
-)
-"""A finite verb: a heading has none."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    index: int
-    rank: int
-    depth: int
-    number: str
-    text: str
-    lines: int = 1
-
-
-def numbered_headings(
-    lines: Sequence[str], base: int, taken: Iterable[int] = ()
-) -> dict[int, Heading]:
-    """Headings by their numbers ("1. Scope", "ARTICLE IV", "§ 5 Haftung"), by the index of their first line.
-
-    ``base`` is the indentation of running text, and ``taken`` are lines that are headings already.
-    """
-    claimed = set(taken)
-    filled = [index for index, line in enumerate(lines) if line.strip()]
-    candidates: list[_Candidate] = []
-    for place, index in enumerate(filled[:-1]):
-        if index in claimed:
-            continue
-        candidate = _named(lines, filled, place) or (
-            _numbered(lines, filled, place) if _indent(lines[index]) <= base else None
-        )
-        if candidate:
-            candidates.append(candidate)
-    return _levelled(_in_sequence(_without_clauses(candidates, lines)))
-
-
-def _named(lines: Sequence[str], filled: Sequence[int], place: int) -> _Candidate | None:
-    """A line such as "ARTICLE IV", "Section 3. Payment", "§ 5 Haftung", with a title on the next line."""
-    index = filled[place]
-    line = lines[index].strip()
-    found = _NAMED.match(line)
-    if found is None or len(line) > LONGEST or not _stands_alone(lines, index):
-        return None
-    name, rest = found["name"].casefold(), found["rest"]
-    title = rest.lstrip(" .:–—-\t)")
-    if rest and not title and rest.strip() not in {".", ":", "-", "–", "—"}:
-        return None
-    if title and not is_title(title, spaced=rest[:1] in {" ", "\t", ".", ":"}):
-        return None
-    rank = _PARAGRAPH_RANK if name.startswith("§") else _RANKS[name]
-    depth = found["number"].count(".")
-    number = "" if name in _ANNEXES else found["number"]
-    text, used = line, 1
-    if not title:
-        after = filled[place + 1]
-        below = _title_below(lines, after) if after - index <= 2 else []
-        if below:
-            text, used = " ".join([line, *below]), after - index + len(below)
-    return _Candidate(index, rank, depth, number, text, used)
-
-
-def _title_below(lines: Sequence[str], index: int) -> list[str]:
-    """The lines of a title under "ARTICLE I": up to three of capitals, or one that looks like a title."""
-    block = [line.strip() for line in _rest_of_block(lines, index)]
-    if (
-        not block
-        or _NAMED.match(block[0])
-        or _NUMBERED_OF_PLAIN_TEXT_NUMBERS.match(block[0])
-        or mark_of(block[0])
-    ):
-        return []
-    if len(block) <= 3 and all(line.isupper() for line in block):
-        return block
-    titled = is_title(block[0], spaced=True) and len(block[0]) <= LONGEST
-    return block if len(block) == 1 and titled and not _SENTENCE.search(block[0]) else []
-
-
-def _numbered(lines: Sequence[str], filled: Sequence[int], place: int) -> _Candidate | None:
-    """A line such as "1. Scope" or "2.1 Length of stay" with something else under it."""
-    index = filled[place]
-    line = lines[index].strip()
-    found = _NUMBERED_OF_PLAIN_TEXT_NUMBERS.match(line)
-    if found is None or len(line) > LONGEST or _LEADER.search(line):
-        return None
-    depth = found[1].count(".")
-    if not is_title(found[3], spaced=True) or found[2] == ")":
-        return None
-    after = filled[place + 1]
-    if depth == 0 and found[2] is None and after == index + 1:
-        return None  # "30 Days" within a paragraph
-    if not (_stands_alone(lines, index) or _ends_paragraph(lines, index)):
-        return None
-    before = lines[filled[place - 1]] if place else ""
-    if _is_neighbour(before, found[1], -1) or _is_neighbour(lines[after], found[1], 1):
-        return None  # one after the other they are a list
-    if _is_in_contents(lines, index):
-        return None
-    if after == index + 1 and not _NUMBERED_OF_PLAIN_TEXT_NUMBERS.match(lines[after].strip()):
-        body = _rest_of_block(lines, after)
-        first = lines[after].lstrip()[:1]
-        # A wrapped sentence fills its line; a second line set deeper belongs to an item of a list.
-        if first.islower() or len(line) >= 0.7 * max(len(x.strip()) for x in body):
-            return None
-        if depth == 0 and _indent(lines[after]) > _indent(lines[index]):
-            return None
-    return _Candidate(index, _PARAGRAPH_RANK + 1, depth, found[1], line)
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
-def _rest_of_block(lines: Sequence[str], index: int) -> list[str]:
-    """Up to eight lines from ``index`` to the next blank one."""
-    block: list[str] = []
-    for line in lines[index : index + 8]:
-        if not line.strip():
-            break
-        block.append(line)
-    return block
-
-
-def _is_in_contents(lines: Sequence[str], index: int) -> bool:
-    """Whether three numbered lines stand together, as in a table of contents."""
-    first = last = index
-    while first > max(index - 2, 0) and _NUMBERED_OF_PLAIN_TEXT_NUMBERS.match(
-        lines[first - 1].strip()
-    ):
-        first -= 1
-    while last < min(index + 2, len(lines) - 1) and _NUMBERED_OF_PLAIN_TEXT_NUMBERS.match(
-        lines[last + 1].strip()
-    ):
-        last += 1
-    return last - first >= 2
-
-
-def _is_neighbour(line: str, number: str, step: int) -> bool:
-    """Whether a line has the number that stands ``step`` after ``number`` and is as short as a heading."""
-    other = _NUMBERED_OF_PLAIN_TEXT_NUMBERS.match(line.strip())
-    if other is None or len(line.strip()) > LONGEST or _LEADER.search(line):
-        return False
-    outer, _, last = number.rpartition(".")
-    beside = f"{outer}." if outer else ""
-    if other[1] != f"{beside}{int(last) + step}":
-        return False
-    return bool(outer) or other[2] is not None or is_title(other[3], spaced=True)
-
-
-def _stands_alone(lines: Sequence[str], index: int) -> bool:
-    return index == 0 or not lines[index - 1].strip()
-
-
-def _ends_paragraph(lines: Sequence[str], index: int) -> bool:
-    """Whether the line above ends a paragraph, though no blank line follows it."""
-    above = lines[index - 1].strip()
-    return above.endswith((".", "!", "?", ";", ":")) or bool(
-        _NUMBERED_OF_PLAIN_TEXT_NUMBERS.match(above) and len(above) < 60
-    )
-
-
-def _without_clauses(candidates: Sequence[_Candidate], lines: Sequence[str]) -> list[_Candidate]:
-    """Without the numbers that begin a sentence, and without those whose siblings do ("4.1", "4.2").
-
-    Of two clauses of one parent one may be short enough for a heading; they are treated alike.
-    """
-    heads = {c.index for c in candidates}
-    clauses = {
-        found[1].rpartition(".")[0]
-        for index, line in enumerate(lines)
-        if index not in heads
-        and (found := _NUMBERED_OF_PLAIN_TEXT_NUMBERS.match(line.strip()))
-        and "." in found[1]
-        if _stands_alone(lines, index) and not _LEADER.search(line)
-        if len(line.strip()) > LONGEST or _rest_runs_on(lines, index)
-    }
-    return [
-        c
-        for c in candidates
-        if c.rank <= _PARAGRAPH_RANK
-        or not (
-            (c.depth and c.number.rpartition(".")[0] in clauses and not _has_body(lines, c.index))
-            or _is_open(lines, c.index)
-        )
-    ]
-
-
-def _rest_runs_on(lines: Sequence[str], index: int) -> bool:
-    """Whether a numbered line is, with the lines under it, a sentence."""
-    block = _rest_of_block(lines, index)
-    return bool(_SENTENCE_END.search(block[-1])) or len(block) > 2
-
-
-def _has_body(lines: Sequence[str], index: int) -> bool:
-    """Whether a numbered line stands alone above text without a number: it heads that, if anything does."""
-    if index + 1 >= len(lines) or lines[index + 1].strip():
-        return False
-    after = next((line.strip() for line in lines[index + 1 :] if line.strip()), "")
-    return (
-        bool(after) and not _NUMBERED_OF_PLAIN_TEXT_NUMBERS.match(after) and mark_of(after) is None
-    )
-
-
-def _is_open(lines: Sequence[str], index: int) -> bool:
-    """Whether a numbered line begins a sentence that its items complete: "4.2 The customer may not"."""
-    line = lines[index].strip()
-    below = next((text for text in map(str.strip, lines[index + 1 : index + 4]) if text), "")
-    found = _NUMBERED_OF_PLAIN_TEXT_NUMBERS.match(line)
-    said = found[3] if found else line
-    listed = mark_of(below) is not None
-    return bool(_SENTENCE.search(said)) and (listed or below[:1].islower())
-
-
-def _in_sequence(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Without the numbers of a kind that do not count up: each follows the last, or begins again at 1."""
-    tops = [c for c in candidates if c.rank > _PARAGRAPH_RANK and c.depth == 0]
-    steady = sum(
-        1
-        for before, after in zip([None, *tops], tops, strict=False)
-        if int(after.number) == 1 or (before and int(after.number) == int(before.number) + 1)
-    )
-    consistent = steady * 10 >= len(tops) * 7
-    return [c for c in candidates if c.rank <= _PARAGRAPH_RANK or c.depth or consistent]
-
-
-def _levelled(candidates: Sequence[_Candidate]) -> dict[int, Heading]:
-    """Levels by rank and depth: the outermost kind that the document has is 1."""
-    names = sorted({c.rank for c in candidates if c.rank <= _PARAGRAPH_RANK and c.number})
-    depths = [c.depth for c in candidates if c.rank > _PARAGRAPH_RANK]
-    least = min(depths, default=0)
-    shallowest = {rank: min(c.depth for c in candidates if c.rank == rank) for rank in names}
-    headings: dict[int, Heading] = {}
-    for candidate in candidates:
-        if candidate.rank > _PARAGRAPH_RANK:
-            level = len(names) + 1 + candidate.depth - (least if names else 0)
-        elif candidate.number:
-            level = names.index(candidate.rank) + 1 + candidate.depth - shallowest[candidate.rank]
-        else:
-            level = 1
-        headings[candidate.index] = Heading(
-            min(level, DEEPEST), candidate.text, marked=False, lines=candidate.lines
-        )
-    return headings
-
+from tidemark.adapters.partition.html.tree import add_block
 
 _UNDERLINE = re.compile(r"([=\-~^*#+])\1{2,}\s*$")
 _LEVELS = "=-~^*#+"
 _ATX = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
-_NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3})*)(\.|\))?\s+(\S.*)$")
 _COLUMNS = re.compile(r"\S {3,}\S")
 _DRAWN = re.compile(r"[|+][-=]{3,}|[─-╿]|[-=_]{6,}|\|.*\|")
 _CODE = re.compile(
@@ -657,6 +37,16 @@ _DEEPEST_ITEM = 9
 
 
 @dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading on one line, or on ``lines`` of them; ``level`` from 1, ``marked`` when it was drawn."""
+
+    level: int
+    text: str
+    marked: bool
+    lines: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class _Block:
     """Lines between blank ones, or a heading found by its line."""
 
@@ -672,12 +62,12 @@ def read_plain_text(text: str, *, titled: bool = True) -> etree._Element:
     """
     pages = text.expandtabs(8).split("\f")
     lines = [line.rstrip() for page in _without_running_lines(pages) for line in page]
-    lines = wiki_lists(lines)
+    lines = _with_plain_bullets(lines)
     base = _base_indent(_blocks(lines, {}))
-    found = marked_headings(lines)
-    found |= numbered_headings(lines, base, found)
-    found |= below(unwrapped_headings(lines, found), found)
-    blocks = _blocks(lines, found)
+    headings = marked_headings(lines)
+    headings |= _numbered_headings(lines, base, headings)
+    headings |= below(unwrapped_headings(lines, headings), headings)
+    blocks = _blocks(lines, headings)
     root = etree.Element("div")
     titled = titled and _is_title(blocks)
     if titled:
@@ -700,7 +90,7 @@ def _is_title(blocks: list[_Block]) -> bool:
     if len(blocks) < 3 or len(blocks[0].lines) > 3 or blocks[0].heading:
         return False
     lines = [line.strip() for line in blocks[0].lines]
-    if any(len(line) > 80 or line.endswith(_STOPS) or mark_of(line) for line in lines):
+    if any(len(line) > 80 or line.endswith(_STOPS) or _mark_of(line) for line in lines):
         return False
     plain = not any(
         _UNDERLINE.fullmatch(line) or _ATX.match(line) or _NUMBERED.match(line) for line in lines
@@ -906,8 +296,594 @@ def _paragraphs(root: etree._Element, lines: list[str]) -> None:
     add_block(root, "p", text)
 
 
-def add_block(parent: etree._Element, tag: str, text: str) -> etree._Element:
-    # XML has no place for other control characters.
-    element = etree.SubElement(parent, tag)
-    element.text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]", "", text)
-    return element
+# Lines of a text that head what is under them: wiki headings, rulers with a word, short lines above long.
+
+_WIKI = re.compile(r" ?(={1,6}|=(?: =){1,5}) ?(?![=\s])(.{1,200}?)(?<![=\s]) ?\1\s*$")
+_WIKI_ITEM = re.compile(r"^(\*{1,4}|#{1,4})[ \t]*(?=[^\s*#])(?!\w+\*)")
+# Only signs of equality open a heading alone: "--- a/file" and "*** x" begin other things.
+_RULER = re.compile(
+    r" ?(?:={3,10}|(?P<other>[~*_-])(?P=other){2,9}(?=.*(?P=other){3}\s*$)) (?=[^\W\d_])"
+    r"(?P<text>[\w ,.'’&/()-]{1,80}?)(?: [=~*_-]{3,})?\s*$"
+)
+_MARKDOWN_RULER = re.compile(
+    r" ?={3,10} (?=[^\W\d_])(?P<text>[\w ,.'’&/()-]{1,80}?)(?: ={3,})?\s*$"
+)
+_CAPTION = re.compile(
+    r"(?:fig(?:ure|\.)?|table|box|scheme|plate|chart|abb(?:ildung|\.)|tab(?:elle|leau|la|\.)|figura)\s*\w{0,2}\d",
+    re.IGNORECASE,
+)
+# No text is wrapped so wide: each of its lines is a paragraph.
+UNWRAPPED_WIDTH = 160
+_LONGEST = 90
+_MOST_WORDS = 12
+_DEEPEST = 6
+
+
+def _wiki_heading(line: str) -> tuple[int, str] | None:
+    """Level and text of "== History ==" or " = = History = = "."""
+    if "=" not in line[:2]:
+        return None
+    match = _WIKI.match(line)
+    return (match[1].count("="), match[2].strip()) if match else None
+
+
+def _with_plain_bullets(lines: list[str]) -> list[str]:
+    """In a text with wiki headings, its lists ("*item", "## item") with marks that any text has."""
+    if not any(_wiki_heading(line) for line in lines):
+        return lines
+    return [_WIKI_ITEM.sub(lambda match: f"{'*' * len(match[1])} ", line) for line in lines]
+
+
+def marked_headings(lines: Sequence[str], *, markdown: bool = False) -> dict[int, Heading]:
+    """Wiki headings and rulers with a word ("==== Body"), by the index of their line.
+
+    In Markdown other signs than "=" draw other things. A lone " = x = " may be an equation.
+    """
+    wiki: dict[int, Heading] = {}
+    rulers: dict[int, tuple[int, str]] = {}
+    ruler = _MARKDOWN_RULER if markdown else _RULER
+    for index, line in enumerate(lines):
+        heading = _wiki_heading(line)
+        if heading:
+            wiki[index] = Heading(*heading, marked=True)
+        elif (drawn := ruler.match(line)) is not None and not drawn["text"].endswith(_STOPS):
+            rulers[index] = (len(line.lstrip().split(" ")[0]), drawn["text"].strip())
+    if len(wiki) == 1 and next(iter(wiki.values())).level == 1:
+        wiki = {}
+    lengths = sorted({length for length, _ in rulers.values()})
+    drawn_headings = {
+        index: Heading(min(lengths.index(length) + 1, _DEEPEST), text, marked=True)
+        for index, (length, text) in rulers.items()
+    }
+    return wiki | drawn_headings
+
+
+def unwrapped_headings(lines: Sequence[str], taken: Iterable[int] = ()) -> dict[int, Heading]:
+    """Short lines right above a line too long to have been wrapped, in blocks of their own; level 1 or 2.
+
+    Of two such lines together ("Results", "Growth in spring") the second is one level down. Captions and
+    what ends with a stop head nothing.
+    """
+    claimed = set(taken)
+    headings: dict[int, Heading] = {}
+    for index in range(len(lines) - 1):
+        above = index - 1
+        begins = above < 0 or not lines[above].strip() or above in claimed
+        if not begins or index in claimed or not _may_head(lines[index]):
+            continue
+        if len(lines[index + 1]) > UNWRAPPED_WIDTH:
+            headings[index] = Heading(1, lines[index].strip(), marked=False)
+        elif (
+            index + 2 < len(lines)
+            and index + 1 not in claimed
+            and _may_head(lines[index + 1])
+            and len(lines[index + 2]) > UNWRAPPED_WIDTH
+        ):
+            headings[index] = Heading(1, lines[index].strip(), marked=False)
+            headings[index + 1] = Heading(2, lines[index + 1].strip(), marked=False)
+    return headings
+
+
+def below(headings: Mapping[int, Heading], others: Mapping[int, Heading]) -> dict[int, Heading]:
+    """``headings`` with their levels under that of the last of the ``others`` above each."""
+    lowered: dict[int, Heading] = {}
+    level = 0
+    for index in sorted({*headings, *others}):
+        if index in others:
+            level = others[index].level
+        else:
+            heading = headings[index]
+            lowered[index] = replace(
+                heading, level=min(level + heading.level, _DEEPEST), marked=level > 0
+            )
+    return lowered
+
+
+def _may_head(line: str) -> bool:
+    text = line.strip()
+    return (
+        0 < len(text) <= _LONGEST
+        and _may_be_title(text, spaced=True)
+        and text[0].isalnum()
+        and _CAPTION.match(text) is None
+        and not any(sign in text for sign in ("|", "@", "://", ": "))
+    )
+
+
+def _may_be_title(text: str, *, spaced: bool) -> bool:
+    first = next((char for char in text if char.isalnum()), "")
+    return (
+        spaced
+        and (first.isupper() or not (first.islower() or first.isupper()))
+        and not text.rstrip().endswith(_STOPS)
+        and len(text.split()) <= _MOST_WORDS
+        and sum(1 for char in text if char.isalpha()) * 2 >= len(text.replace(" ", ""))
+    )
+
+
+# Headings by their numbers: "1. Scope", "2.1 Charges", "ARTICLE IV", "Section 3.", "§ 5 Haftung".
+#
+# Numbers make headings only where they count up through the document; an ordinary numbered list stays a list.
+
+_NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,4})(\.|\))?\s+(\S.*)$")
+_NAMED = re.compile(
+    r"(?P<name>part|book|title|teil|buch|partie|parte|livre|libro|chapter|kapitel|chapitre|capítulo|capitolo|"
+    r"hoofdstuk|article|artikel|artículo|articolo|artigo|section|abschnitt|sección|sezione|seção|"
+    r"schedule|annex|annexe|appendix|exhibit|attachment|anlage|anhang|anexo|allegato|bijlage|clause|§+)\s*"
+    r"(?P<number>(?:\d{1,3}[a-z]?(?:\.\d{1,3})*|[ivxlc]{1,7}|[A-Z])\b)(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+_ANNEX_NAMES = (
+    "schedule annex annexe appendix exhibit attachment anlage anhang anexo allegato bijlage"
+)
+# From the outermost inwards.
+_NAMES_BY_RANK = (
+    f"part book title teil buch partie parte livre libro {_ANNEX_NAMES}",
+    "chapter kapitel chapitre capítulo capitolo hoofdstuk",
+    "article artikel artículo articolo artigo",
+    "section abschnitt sección sezione seção clause",
+)
+_RANKS = {name: rank for rank, names in enumerate(_NAMES_BY_RANK) for name in names.split()}
+_ANNEXES = frozenset(_ANNEX_NAMES.split())
+_PARAGRAPH_RANK = 4
+_LEADER = re.compile(r"(?:\.\s?){3,}\s*\d*$|\s{3,}\d{1,4}$")
+_SENTENCE_END = re.compile(r"[.!?;]\W*$")
+_SENTENCE = re.compile(
+    r"\b(?:shall|may|must|will|should|can|cannot|is|are|has|have|does|do|agrees?|undertakes?|"
+    r"darf|dürfen|muss|müssen|soll|sollen|kann|können|wird|werden|ist|sind|hat|haben|"
+    r"doit|doivent|peut|peuvent|est|sont|debe|deben|puede|pueden|es|son|deve|devono|può|possono|è|sono)\b",
+)
+"""A finite verb: a heading has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    index: int
+    rank: int
+    depth: int
+    number: str
+    text: str
+    lines: int = 1
+
+
+def _numbered_headings(
+    lines: Sequence[str], base: int, taken: Iterable[int] = ()
+) -> dict[int, Heading]:
+    """Headings by their numbers ("1. Scope", "ARTICLE IV", "§ 5 Haftung"), by the index of their first line.
+
+    ``base`` is the indentation of running text, and ``taken`` are lines that are headings already.
+    """
+    claimed = set(taken)
+    filled = [index for index, line in enumerate(lines) if line.strip()]
+    candidates: list[_Candidate] = []
+    for place, index in enumerate(filled[:-1]):
+        if index in claimed:
+            continue
+        candidate = _named(lines, filled, place) or (
+            _numbered(lines, filled, place) if _indent(lines[index]) <= base else None
+        )
+        if candidate:
+            candidates.append(candidate)
+    return _levelled(_in_sequence(_without_clauses(candidates, lines)))
+
+
+def _named(lines: Sequence[str], filled: Sequence[int], place: int) -> _Candidate | None:
+    """A line such as "ARTICLE IV", "Section 3. Payment", "§ 5 Haftung", with a title on the next line."""
+    index = filled[place]
+    line = lines[index].strip()
+    match = _NAMED.match(line)
+    if match is None or len(line) > _LONGEST or not _stands_alone(lines, index):
+        return None
+    name, rest = match["name"].casefold(), match["rest"]
+    title = rest.lstrip(" .:–—-\t)")
+    if rest and not title and rest.strip() not in {".", ":", "-", "–", "—"}:
+        return None
+    if title and not _may_be_title(title, spaced=rest[:1] in {" ", "\t", ".", ":"}):
+        return None
+    rank = _PARAGRAPH_RANK if name.startswith("§") else _RANKS[name]
+    depth = match["number"].count(".")
+    number = "" if name in _ANNEXES else match["number"]
+    text, used = line, 1
+    if not title:
+        after = filled[place + 1]
+        below = _title_below(lines, after) if after - index <= 2 else []
+        if below:
+            text, used = " ".join([line, *below]), after - index + len(below)
+    return _Candidate(index, rank, depth, number, text, used)
+
+
+def _title_below(lines: Sequence[str], index: int) -> list[str]:
+    """The lines of a title under "ARTICLE I": up to three of capitals, or one that looks like a title."""
+    block = [line.strip() for line in _rest_of_block(lines, index)]
+    if not block or _NAMED.match(block[0]) or _NUMBERED.match(block[0]) or _mark_of(block[0]):
+        return []
+    if len(block) <= 3 and all(line.isupper() for line in block):
+        return block
+    titled = _may_be_title(block[0], spaced=True) and len(block[0]) <= _LONGEST
+    return block if len(block) == 1 and titled and not _SENTENCE.search(block[0]) else []
+
+
+def _numbered(lines: Sequence[str], filled: Sequence[int], place: int) -> _Candidate | None:
+    """A line such as "1. Scope" or "2.1 Length of stay" with something else under it."""
+    index = filled[place]
+    line = lines[index].strip()
+    match = _NUMBERED.match(line)
+    if match is None or len(line) > _LONGEST or _LEADER.search(line):
+        return None
+    depth = match[1].count(".")
+    if not _may_be_title(match[3], spaced=True) or match[2] == ")":
+        return None
+    after = filled[place + 1]
+    if depth == 0 and match[2] is None and after == index + 1:
+        return None  # "30 Days" within a paragraph
+    if not (_stands_alone(lines, index) or _ends_paragraph(lines, index)):
+        return None
+    before = lines[filled[place - 1]] if place else ""
+    if _is_neighbour(before, match[1], -1) or _is_neighbour(lines[after], match[1], 1):
+        return None  # one after the other they are a list
+    if _is_in_contents(lines, index):
+        return None
+    if after == index + 1 and not _NUMBERED.match(lines[after].strip()):
+        body = _rest_of_block(lines, after)
+        first = lines[after].lstrip()[:1]
+        # A wrapped sentence fills its line; a second line set deeper belongs to an item of a list.
+        if first.islower() or len(line) >= 0.7 * max(len(x.strip()) for x in body):
+            return None
+        if depth == 0 and _indent(lines[after]) > _indent(lines[index]):
+            return None
+    return _Candidate(index, _PARAGRAPH_RANK + 1, depth, match[1], line)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _rest_of_block(lines: Sequence[str], index: int) -> list[str]:
+    """Up to eight lines from ``index`` to the next blank one."""
+    block: list[str] = []
+    for line in lines[index : index + 8]:
+        if not line.strip():
+            break
+        block.append(line)
+    return block
+
+
+def _is_in_contents(lines: Sequence[str], index: int) -> bool:
+    """Whether three numbered lines stand together, as in a table of contents."""
+    first = last = index
+    while first > max(index - 2, 0) and _NUMBERED.match(lines[first - 1].strip()):
+        first -= 1
+    while last < min(index + 2, len(lines) - 1) and _NUMBERED.match(lines[last + 1].strip()):
+        last += 1
+    return last - first >= 2
+
+
+def _is_neighbour(line: str, number: str, step: int) -> bool:
+    """Whether a line has the number that stands ``step`` after ``number`` and is as short as a heading."""
+    other = _NUMBERED.match(line.strip())
+    if other is None or len(line.strip()) > _LONGEST or _LEADER.search(line):
+        return False
+    outer, _, last = number.rpartition(".")
+    beside = f"{outer}." if outer else ""
+    if other[1] != f"{beside}{int(last) + step}":
+        return False
+    return bool(outer) or other[2] is not None or _may_be_title(other[3], spaced=True)
+
+
+def _stands_alone(lines: Sequence[str], index: int) -> bool:
+    return index == 0 or not lines[index - 1].strip()
+
+
+def _ends_paragraph(lines: Sequence[str], index: int) -> bool:
+    """Whether the line above ends a paragraph, though no blank line follows it."""
+    above = lines[index - 1].strip()
+    return above.endswith((".", "!", "?", ";", ":")) or bool(
+        _NUMBERED.match(above) and len(above) < 60
+    )
+
+
+def _without_clauses(candidates: Sequence[_Candidate], lines: Sequence[str]) -> list[_Candidate]:
+    """Without the numbers that begin a sentence, and without those whose siblings do ("4.1", "4.2").
+
+    Of two clauses of one parent one may be short enough for a heading; they are treated alike.
+    """
+    heads = {c.index for c in candidates}
+    clauses = {
+        match[1].rpartition(".")[0]
+        for index, line in enumerate(lines)
+        if index not in heads and (match := _NUMBERED.match(line.strip())) and "." in match[1]
+        if _stands_alone(lines, index) and not _LEADER.search(line)
+        if len(line.strip()) > _LONGEST or _rest_runs_on(lines, index)
+    }
+    return [
+        c
+        for c in candidates
+        if c.rank <= _PARAGRAPH_RANK
+        or not (
+            (c.depth and c.number.rpartition(".")[0] in clauses and not _has_body(lines, c.index))
+            or _is_open(lines, c.index)
+        )
+    ]
+
+
+def _rest_runs_on(lines: Sequence[str], index: int) -> bool:
+    """Whether a numbered line is, with the lines under it, a sentence."""
+    block = _rest_of_block(lines, index)
+    return bool(_SENTENCE_END.search(block[-1])) or len(block) > 2
+
+
+def _has_body(lines: Sequence[str], index: int) -> bool:
+    """Whether a numbered line stands alone above text without a number: it heads that, if anything does."""
+    if index + 1 >= len(lines) or lines[index + 1].strip():
+        return False
+    after = next((line.strip() for line in lines[index + 1 :] if line.strip()), "")
+    return bool(after) and not _NUMBERED.match(after) and _mark_of(after) is None
+
+
+def _is_open(lines: Sequence[str], index: int) -> bool:
+    """Whether a numbered line begins a sentence that its items complete: "4.2 The customer may not"."""
+    line = lines[index].strip()
+    below = next((text for text in map(str.strip, lines[index + 1 : index + 4]) if text), "")
+    match = _NUMBERED.match(line)
+    title = match[3] if match else line
+    listed = _mark_of(below) is not None
+    return bool(_SENTENCE.search(title)) and (listed or below[:1].islower())
+
+
+def _in_sequence(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Without the numbers of a kind that do not count up: each follows the last, or begins again at 1."""
+    tops = [c for c in candidates if c.rank > _PARAGRAPH_RANK and c.depth == 0]
+    steady = sum(
+        1
+        for before, after in zip([None, *tops], tops, strict=False)
+        if int(after.number) == 1 or (before and int(after.number) == int(before.number) + 1)
+    )
+    consistent = steady * 10 >= len(tops) * 7
+    return [c for c in candidates if c.rank <= _PARAGRAPH_RANK or c.depth or consistent]
+
+
+def _levelled(candidates: Sequence[_Candidate]) -> dict[int, Heading]:
+    """Levels by rank and depth: the outermost kind that the document has is 1."""
+    names = sorted({c.rank for c in candidates if c.rank <= _PARAGRAPH_RANK and c.number})
+    depths = [c.depth for c in candidates if c.rank > _PARAGRAPH_RANK]
+    least = min(depths, default=0)
+    shallowest = {rank: min(c.depth for c in candidates if c.rank == rank) for rank in names}
+    headings: dict[int, Heading] = {}
+    for candidate in candidates:
+        if candidate.rank > _PARAGRAPH_RANK:
+            level = len(names) + 1 + candidate.depth - (least if names else 0)
+        elif candidate.number:
+            level = names.index(candidate.rank) + 1 + candidate.depth - shallowest[candidate.rank]
+        else:
+            level = 1
+        headings[candidate.index] = Heading(
+            min(level, _DEEPEST), candidate.text, marked=False, lines=candidate.lines
+        )
+    return headings
+
+
+# Lists in plain text: where they begin in a block, and how deep each item is.
+#
+# An item begins its line with a mark: a bullet, a number, a letter, a small roman numeral. Marks that running
+# text may begin a wrapped line with ("12.", "(b)", "-") make items only where they count up from the first,
+# or where another one follows.
+
+_BULLETS = "-*•‣◦·+–—▪■□●○◆◇►▶✓✗"
+_CIRCLED = "①-⑳⑴-⒇❶-❿㊀-㊉㈠-㈩"
+_MARK = re.compile(
+    rf"""(?P<indent>\s*)(?:
+    (?P<bullet>[{re.escape(_BULLETS)}]|\*{{2,4}})\s+(?=\S)
+    |(?P<tight>[・●○■□◆◇▪•※‧∙])\s*(?=[^\s・●○■□◆◇▪•※‧∙])
+    |(?P<circled>[{_CIRCLED}])\s*(?=\S)
+    |(?P<wide>[（(]\d{{1,2}}[）)]|\d{{1,2}}、)\s*(?=[^\s\d])
+    |(?P<number>\(?\d{{1,3}}[.)])\s+(?=\S)
+    |(?P<letter>\(?(?:[a-zA-Z]|[ivxl]{{2,6}}|[IVXL]{{2,6}})[.)])\s+(?=\S)
+    )""",
+    re.VERBOSE,
+)
+_KEPT_SIGNS = frozenset("※")
+"""Signs that say something themselves (a remark) and stay with their text."""
+_ROMANS = ["", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"]
+_FAR = 30
+"""Lines within which the next item is looked for."""
+_CLOSED = (".", "!", "?", ";", ":", "。", "！", "？", "；", "：")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The mark that a line begins with.
+
+    indent: columns before it. kind: which marks count on from it ("bullet *", "(a)", "(i)", "1.").
+    values: what it may count, several where a letter is also a numeral; () for a bullet.
+    shown: what of it stays in the text, "" for a bullet. rest: the line after it.
+    """
+
+    indent: int
+    kind: str
+    values: tuple[tuple[str, int], ...]
+    shown: str
+    rest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item of a list; ``level`` is its nesting from 1, ``lines`` its text."""
+
+    level: int
+    lines: tuple[str, ...]
+
+
+def _mark_of(line: str) -> Mark | None:
+    """The mark that a line begins with, None for a line of text."""
+    match = _MARK.match(line)
+    if match is None:
+        return None
+    indent, rest = len(match["indent"]), line[match.end() :].strip()
+    bullet = match["bullet"]
+    if bullet:
+        depth = len(bullet) if bullet.startswith("**") else 1
+        return Mark(indent + 2 * (depth - 1), f"bullet {bullet}", (), "", rest)
+    sign = match["tight"] or match["circled"]
+    if sign:
+        shown = sign if match["circled"] or sign in _KEPT_SIGNS else ""
+        return Mark(indent, f"sign {'①' if match['circled'] else sign}", (), shown, rest)
+    mark = match["wide"] or match["number"] or match["letter"]
+    bare = mark.strip("()（）.、")
+    form = mark.replace(bare, "{}")
+    return Mark(indent, form, tuple(_values(bare)), f"{mark} ", rest)
+
+
+def _values(bare: str) -> list[tuple[str, int]]:
+    """What a mark may count: ("1", 4) for "4"; ("a", 9) and ("i", 1) for "i"."""
+    if bare.isdigit():
+        return [("1", int(bare))]
+    case = "A" if bare.isupper() else "a"
+    values = [(case, ord(bare.lower()) - 96)] if len(bare) == 1 else []
+    roman = _roman(bare.lower())
+    if roman:
+        values.append(("I" if bare.isupper() else "i", roman))
+    return values
+
+
+def _roman(text: str) -> int:
+    tens = len(text) - len(text.lstrip("x"))
+    rest = text[tens:]
+    return tens * 10 + _ROMANS.index(rest) if rest in _ROMANS and tens < 4 else 0
+
+
+@dataclass(slots=True)
+class _Level:
+    kind: str
+    style: str
+    value: int
+    indent: int
+
+
+def items_of(lines: Sequence[str]) -> list[Item] | None:
+    """The items of lines that begin with a list, each with its continuation; None when they do not."""
+    items: list[tuple[int, list[str]]] = []
+    stack: list[_Level] = []
+    for line in lines:
+        mark = _mark_of(line)
+        level = _enter(stack, mark) if mark is not None else 0
+        if mark is not None and level:
+            items.append((level, [f"{mark.shown}{mark.rest}"]))
+        elif items:
+            items[-1][1].append(line.strip())
+        else:
+            return None
+    return [Item(level, tuple(text)) for level, text in items]
+
+
+def _enter(stack: list[_Level], mark: Mark) -> int:
+    """The level of a mark, with ``stack`` brought up to date; 0 when it is no mark here."""
+    for depth in range(len(stack), 0, -1):
+        top = stack[depth - 1]
+        if top.kind != mark.kind or (not mark.values and abs(mark.indent - top.indent) > 1):
+            continue
+        value = next(
+            (v for style, v in mark.values if style == top.style and v == top.value + 1), None
+        )
+        if value is not None or not mark.values:
+            del stack[depth:]
+            top.value = value or 0
+            return depth
+    first = next(((style, value) for style, value in reversed(mark.values) if value == 1), None)
+    if mark.values and first is None:
+        if stack and mark.kind not in {level.kind for level in stack}:
+            return 0
+        first = mark.values[0]  # a list may begin with any number, or skip one
+        same = [i for i, level in enumerate(stack) if level.kind == mark.kind]
+        if same:
+            stack[same[-1]].value = first[1]
+            del stack[same[-1] + 1 :]
+            return same[-1] + 1
+    while stack and mark.indent < stack[-1].indent - 1:
+        stack.pop()
+    if (
+        stack
+        and not mark.values
+        and abs(mark.indent - stack[-1].indent) <= 1
+        and not stack[-1].style
+    ):
+        stack.pop()  # another bullet at the same place
+    style, value = first or ("", 0)
+    stack.append(_Level(mark.kind, style, value, mark.indent))
+    return len(stack)
+
+
+def list_ranges(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Half-open ranges of the lines of a block that are lists."""
+    ranges: list[tuple[int, int]] = []
+    index = 0
+    while index < len(lines):
+        mark = _mark_of(lines[index])
+        if mark is None or not _begins(lines, index, mark):
+            index += 1
+            continue
+        end = _end(lines, index, mark)
+        ranges.append((index, end))
+        index = end
+    return ranges
+
+
+def _begins(lines: Sequence[str], index: int, mark: Mark) -> bool:
+    """Whether a list begins at a line: at the head of the block, or where it cannot be wrapped text."""
+    if index == 0:
+        return True
+    if not mark.values:
+        above = lines[index - 1].rstrip()
+        signs = mark.kind.startswith("sign") or mark.kind[-1] not in "-–—+·"
+        return signs or above.endswith(_CLOSED) or _has_next(lines, index, mark)
+    if all(value != 1 for _, value in mark.values):
+        return False
+    return _has_next(lines, index, mark)
+
+
+def _has_next(lines: Sequence[str], index: int, mark: Mark) -> bool:
+    """Whether a later line of the block counts on from a mark."""
+    for line in lines[index + 1 : index + _FAR]:
+        other = _mark_of(line)
+        if other is None or other.kind != mark.kind:
+            continue
+        if not mark.values or any(
+            (style, value + 1) in other.values for style, value in mark.values
+        ):
+            return True
+    return False
+
+
+def _end(lines: Sequence[str], start: int, first: Mark) -> int:
+    """Where the list that begins at ``start`` ends: at a new sentence that is set like the text before it."""
+    for index in range(start + 1, len(lines)):
+        line, above = lines[index], lines[index - 1].rstrip()
+        if _mark_of(line) is not None:
+            continue
+        indent = len(line) - len(line.lstrip())
+        if (
+            indent <= first.indent
+            and above.endswith(_CLOSED[:3])
+            and not line.lstrip()[:1].islower()
+        ):
+            return index
+    return len(lines)

@@ -147,9 +147,9 @@ class _Passing(Directive):  # type: ignore[misc]  # docutils has no types
     def _version(self, argument: str) -> list[nodes.Node]:
         version, _, remark = argument.partition("\n")
         number, _, more = version.partition(" ")
-        said = f"{_VERSIONS[self.name]} {number}".rstrip()
+        change = f"{_VERSIONS[self.name]} {number}".rstrip()
         text = " ".join(f"{more} {remark}".split())
-        return [nodes.paragraph("", f"{said}: {text}" if text else said), *self._inner()]
+        return [nodes.paragraph("", f"{change}: {text}" if text else change), *self._inner()]
 
     def _titled(self, title: str, argument: str) -> list[nodes.Node]:
         box = nodes.admonition("", classes=["note"])
@@ -174,13 +174,13 @@ class _Passing(Directive):  # type: ignore[misc]  # docutils has no types
 
 def _signatures(argument: str) -> list[str]:
     """The signatures of one description; one over several lines is one."""
-    found: list[str] = []
+    signatures: list[str] = []
     for line in re.sub(r"\\\n\s*", "", argument).split("\n"):
-        if found and (found[-1].count("(") > found[-1].count(")")):
-            found[-1] += f" {line.strip()}"
+        if signatures and (signatures[-1].count("(") > signatures[-1].count(")")):
+            signatures[-1] += f" {line.strip()}"
         elif line.strip():
-            found.append(line.strip())
-    return found
+            signatures.append(line.strip())
+    return signatures
 
 
 def _fields_as_paragraphs(inner: list[nodes.Node]) -> list[nodes.Node]:
@@ -193,9 +193,9 @@ def _fields_as_paragraphs(inner: list[nodes.Node]) -> list[nodes.Node]:
         for field in node:
             name, body = field[0], list(field[1])
             first = body.pop(0) if body and isinstance(body[0], nodes.paragraph) else None
-            said = list(first.children) if first is not None else []
-            label = nodes.Text(f"{name.astext()}: " if said else f"{name.astext()}:")
-            out += [nodes.paragraph("", "", label, *said), *body]
+            inline = list(first.children) if first is not None else []
+            label = nodes.Text(f"{name.astext()}: " if inline else f"{name.astext()}:")
+            out += [nodes.paragraph("", "", label, *inline), *body]
     return out
 
 

@@ -18,6 +18,7 @@ from tidemark.domain.records import (
     AliasKind,
     AuditRecord,
     ChunkRecord,
+    DocumentCounts,
     DocumentRecord,
     DocumentStatus,
     GenerationRecord,
@@ -161,13 +162,13 @@ class MemoryLocks:
 class MemoryDocuments:
     _tables: MemoryTables
 
-    def stream(self, source: str | None = None) -> Iterator[DocumentRecord]:
+    def stream(
+        self, source: str | None = None, *, quarantined: bool = False
+    ) -> Iterator[DocumentRecord]:
         # As a query does, the answer stays as it was when it was asked for.
-        return iter(sorted(self._of(source), key=lambda document: (document.source, document.uri)))
-
-    def quarantined(self, source: str | None = None) -> Iterator[DocumentRecord]:
-        failed = [d for d in self.stream(source) if d.status is DocumentStatus.QUARANTINED]
-        return iter(failed)
+        failed = DocumentStatus.QUARANTINED
+        records = [d for d in self._of(source) if not quarantined or d.status is failed]
+        return iter(sorted(records, key=lambda document: (document.source, document.uri)))
 
     def _of(self, source: str | None) -> list[DocumentRecord]:
         return [d for d in self._tables.documents.values() if source is None or d.source == source]
@@ -189,7 +190,9 @@ class MemoryDocuments:
         return [d for d in self._of(source) if d.raw_hash in raw_hashes]
 
     def by_failed(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
-        return [d for d in self.quarantined(source) if d.fetched_raw_hash in raw_hashes]
+        return [
+            d for d in self.stream(source, quarantined=True) if d.fetched_raw_hash in raw_hashes
+        ]
 
     def sections(self, document_id: UUID) -> list[SectionRecord]:
         sections = self._tables.sections.get(document_id, {}).values()
@@ -199,24 +202,17 @@ class MemoryDocuments:
         chunks = self._tables.chunks.get(document_id, {}).values()
         return sorted(chunks, key=lambda chunk: chunk.chunk_index)
 
-    def count_chunks(self, source: str, generation: int) -> int:
-        return sum(len(self.chunks(key)) for key in self._keys(source, generation))
-
-    def count_sections(self, source: str, generation: int) -> int:
-        return sum(len(self.sections(key)) for key in self._keys(source, generation))
-
-    def _keys(self, source: str, generation: int) -> list[UUID]:
-        return [d.document_id for d in self._of(source) if d.generation == generation]
-
-    def count_quarantined(self, source: str) -> int:
-        return len(list(self.quarantined(source)))
-
-    def count_held(self, source: str) -> int:
-        return sum(d.suspect is not None for d in self._of(source))
-
-    def totals(self, source: str | None = None) -> tuple[int, int]:
-        indexed = [d for d in self._of(source) if d.raw_hash is not None]
-        return len(indexed), sum(document.chunks for document in indexed)
+    def counts(self, source: str | None = None, generation: int | None = None) -> DocumentCounts:
+        records = [d for d in self._of(source) if generation in (None, d.generation)]
+        indexed = [d for d in records if d.raw_hash is not None]
+        return DocumentCounts(
+            documents=len(records),
+            indexed=len(indexed),
+            quarantined=sum(d.status is DocumentStatus.QUARANTINED for d in records),
+            held=sum(d.suspect is not None for d in records),
+            sections=sum(d.sections for d in indexed),
+            chunks=sum(d.chunks for d in indexed),
+        )
 
 
 @dataclass
@@ -243,18 +239,14 @@ class MemorySources:
         aliases = [a for a in self._tables.aliases.values() if a.source == source]
         return iter(sorted(aliases, key=lambda alias: alias.uri))
 
-    def aliases_by_uri(self, source: str, uris: Sequence[str]) -> dict[str, Alias]:
-        known = self._tables.aliases
-        keys = {uri: document_id(source, uri) for uri in uris}
-        return {uri: known[key] for uri, key in keys.items() if key in known}
-
     def aliases_of(self, document_id: UUID) -> list[Alias]:
         aliases = [a for a in self._tables.aliases.values() if a.document_id == document_id]
         return sorted(aliases, key=lambda alias: alias.uri)
 
-    def find_aliases(self, uri: str) -> list[Alias]:
-        aliases = [a for a in self._tables.aliases.values() if a.uri == uri]
-        return sorted(aliases, key=lambda alias: alias.source)
+    def aliases_by_uri(self, uris: Sequence[str], source: str | None = None) -> list[Alias]:
+        aliases = [a for a in self._tables.aliases.values() if a.uri in uris]
+        aliases = [a for a in aliases if source in (None, a.source)]
+        return sorted(aliases, key=lambda alias: (alias.source, alias.uri))
 
     def save_aliases(self, aliases: Sequence[Alias]) -> None:
         documents = self._tables.documents
@@ -500,11 +492,14 @@ class MemoryWrites:
         for key in document_ids:
             self._tables.intents.pop(key, None)
 
-    def pending(self, source: str) -> dict[UUID, str]:
-        return {key: uri for key, (owner, uri) in self._tables.intents.items() if owner == source}
-
-    def pending_among(self, document_ids: Sequence[UUID]) -> set[UUID]:
-        return self._tables.intents.keys() & set(document_ids)
+    def pending(
+        self, source: str | None = None, *, among: Sequence[UUID] | None = None
+    ) -> dict[UUID, str]:
+        return {
+            key: uri
+            for key, (owner, uri) in self._tables.intents.items()
+            if source in (None, owner) and (among is None or key in among)
+        }
 
     def commit(
         self,

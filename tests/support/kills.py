@@ -11,13 +11,12 @@ from fakes.ledger import PARTS
 
 READS = frozenset({
     "aliases", "aliases_by_uri", "aliases_of", "all", "audits", "blocking", "built_under", "by_failed",
-    "by_id", "by_raw", "by_text", "by_uri", "chunks", "count", "count_chunks", "count_droppable",
-    "count_held", "count_points", "count_quarantined", "count_sections", "dimension", "entries", "epoch",
-    "events", "events_of", "exists", "find_aliases", "generations", "get", "get_points", "get_vectors",
-    "is_locked", "keys", "lines", "live", "lock", "lock_documents", "marks", "names", "of", "outside",
-    "pending", "pending_among", "quarantined", "raw_in_use", "raw_references", "read", "recent",
-    "restorable", "running", "scan_points", "scan_sections", "sections", "session", "state", "stream",
-    "totals",
+    "by_id", "by_raw", "by_text", "by_uri", "chunks", "count", "count_droppable", "count_points",
+    "count_sections", "counts", "dimension", "entries", "epoch", "events", "events_of", "exists",
+    "generations", "get", "get_points", "get_sections", "get_vectors", "incomplete", "is_locked", "keys",
+    "lines", "live", "live_sections", "lock", "lock_documents", "marks", "names", "of", "outside",
+    "pending", "raw_in_use", "raw_references", "read", "recent", "restorable", "running", "scan_points",
+    "scan_sections", "sections", "session", "state", "stream",
 })  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from tidemark.domain.records import (
     DocumentRecord,
     DocumentStatus,
     Failure,
+    HeldVersion,
     RunDocument,
     RunRecord,
     RunStatus,
@@ -26,6 +27,7 @@ RUN = "run-1"
 SOURCE = "handbook"
 URI = "https://example.org/a"
 
+SUSPECT = HeldVersion("shrunk", "from 900 to 10 characters", "text-2", NOON, 2, "run-1")
 FAILURE = Failure(
     stage="partition",
     message="The file is encrypted.",

@@ -61,7 +61,7 @@ def read_quarantine(container: Container, source: str | None) -> list[dict[str, 
     """All documents in quarantine (of a source), in their JSON form."""
     if source is not None:
         container.declared(source)
-    return [_row(record) for record in container.ledger.documents.quarantined(source)]
+    return [_row(record) for record in container.ledger.documents.stream(source, quarantined=True)]
 
 
 def _row(record: DocumentRecord) -> dict[str, Any]:
@@ -89,7 +89,9 @@ def retry_quarantined(
     meant = {uri: set(spellings(uri)) for uri in uris}
     wanted = set().union(*meant.values())
     chosen = [
-        r for r in container.ledger.documents.quarantined(source) if not uris or r.uri in wanted
+        r
+        for r in container.ledger.documents.stream(source, quarantined=True)
+        if not uris or r.uri in wanted
     ]
     there = {record.uri for record in chosen}
     for uri in (uri for uri, spelled in meant.items() if not spelled & there):

@@ -78,7 +78,7 @@ def read_status(container: Container, source: str | None) -> dict[str, Any]:
 def _points(container: Container, live: int | None) -> dict[str, Any]:
     """How many points are live, or why that cannot be told: the rest can be, from the ledger."""
     if live is None:
-        documents, _ = container.ledger.documents.totals()
+        documents = container.ledger.documents.counts().indexed
         lost = (
             f"The ledger has {documents} documents and nothing is live: run `tidemark index --all`."
         )
@@ -120,19 +120,19 @@ def _waiting(container: Container, live: int | None) -> dict[str, Any] | None:
 
 
 def _source(container: Container, name: str, live: int | None) -> dict[str, Any]:
-    documents, chunks = container.ledger.documents.totals(name)
+    counts = container.ledger.documents.counts(name)
     runs = container.ledger.runs.recent(name, limit=50)
     good = next((run for run in runs if run.status is RunStatus.SUCCESS), None)
     return {
         "source": name,
         "declared": name in container.declarations.sources,
-        "documents": documents,
-        "chunks": chunks,
+        "documents": counts.indexed,
+        "chunks": counts.chunks,
         "points": container.index.count_points(live, {"source": name})
         if live is not None
         else None,
-        "quarantined": container.ledger.documents.count_quarantined(name),
-        "suspects": container.ledger.documents.count_held(name),
+        "quarantined": counts.quarantined,
+        "suspects": counts.held,
         "last_success": good.started_at.isoformat() if good else None,
         "last_run": _run(runs[0], dead=_is_dead(container, runs[0])) if runs else None,
     }

@@ -108,6 +108,21 @@ class DocumentRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentCounts:
+    """How many documents there are, how many of them have an indexed version, and what that comes to.
+
+    held: with a newer version that is not believed.
+    """
+
+    documents: int = 0
+    indexed: int = 0
+    quarantined: int = 0
+    held: int = 0
+    sections: int = 0
+    chunks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class VersionRecord:
     """What was live of a document from ``indexed_at`` on, and why it came to be.
 

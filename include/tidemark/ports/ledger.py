@@ -10,6 +10,7 @@ from tidemark.domain.records import (
     Alias,
     AuditRecord,
     ChunkRecord,
+    DocumentCounts,
     DocumentRecord,
     GenerationRecord,
     RunDocument,
@@ -72,8 +73,10 @@ class Ledger(Protocol):
 class Documents(Protocol):
     """The documents there are, and what each has in the index."""
 
-    def stream(self, source: str | None = None) -> Iterator[DocumentRecord]:
-        """All documents (of a source), ordered by source, then URI."""
+    def stream(
+        self, source: str | None = None, *, quarantined: bool = False
+    ) -> Iterator[DocumentRecord]:
+        """All documents (of a source, in quarantine), ordered by source, then URI."""
 
     def get(self, document_id: UUID) -> DocumentRecord | None: ...
 
@@ -91,26 +94,14 @@ class Documents(Protocol):
     def by_failed(self, source: str, raw_hashes: Sequence[str]) -> list[DocumentRecord]:
         """Documents of a source in quarantine whose bytes last fetched are these, in no order."""
 
-    def quarantined(self, source: str | None = None) -> Iterator[DocumentRecord]:
-        """Stream the documents in quarantine, ordered by source, then URI."""
-
     def sections(self, document_id: UUID) -> list[SectionRecord]:
         """In document order."""
 
     def chunks(self, document_id: UUID) -> list[ChunkRecord]:
         """In document order."""
 
-    def count_chunks(self, source: str, generation: int) -> int: ...
-
-    def count_sections(self, source: str, generation: int) -> int: ...
-
-    def count_quarantined(self, source: str) -> int: ...
-
-    def count_held(self, source: str) -> int:
-        """Documents with a newer version that is not believed."""
-
-    def totals(self, source: str | None = None) -> tuple[int, int]:
-        """How many documents have an indexed version, and how many chunks they have together."""
+    def counts(self, source: str | None = None, generation: int | None = None) -> DocumentCounts:
+        """Of all documents (of a source, in a generation)."""
 
 
 class DocumentWrites(Protocol):
@@ -126,11 +117,10 @@ class DocumentWrites(Protocol):
     def close_intent(self, document_ids: Sequence[UUID]) -> None:
         """Drop the intents of documents that turned out to have nothing to write."""
 
-    def pending(self, source: str) -> dict[UUID, str]:
-        """Documents of a source whose last write was begun and not finished: id to URI."""
-
-    def pending_among(self, document_ids: Sequence[UUID]) -> set[UUID]:
-        """Those of them whose last write was begun and not finished."""
+    def pending(
+        self, source: str | None = None, *, among: Sequence[UUID] | None = None
+    ) -> dict[UUID, str]:
+        """Documents (of a source, of those named) whose last write was begun and not finished: id to URI."""
 
     def commit(
         self,
@@ -246,13 +236,11 @@ class SourceStates(Protocol):
     def aliases(self, source: str) -> Iterator[Alias]:
         """Stream the other addresses of a source's documents, ordered by URI."""
 
-    def aliases_by_uri(self, source: str, uris: Sequence[str]) -> dict[str, Alias]: ...
-
     def aliases_of(self, document_id: UUID) -> list[Alias]:
         """Ordered by URI."""
 
-    def find_aliases(self, uri: str) -> list[Alias]:
-        """Aliases with exactly this URI, in any source, ordered by source."""
+    def aliases_by_uri(self, uris: Sequence[str], source: str | None = None) -> list[Alias]:
+        """Those with exactly one of these URIs, in any source (or one), ordered by source, then URI."""
 
     def save_aliases(self, aliases: Sequence[Alias]) -> None:
         """Upsert by source and URI. One is ignored whose document is not there or whose URI is a document's.

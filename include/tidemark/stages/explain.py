@@ -211,7 +211,7 @@ def _explanation(
 
 
 def _by_alias(ledger: Ledger, uri: str) -> Iterator[Explanation]:
-    for alias in ledger.sources.find_aliases(uri):
+    for alias in ledger.sources.aliases_by_uri([uri]):
         record = ledger.documents.get(alias.document_id)
         if record is not None:
             yield _explanation(ledger, record, None, alias.document_id, uri)

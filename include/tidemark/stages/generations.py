@@ -396,7 +396,7 @@ def _stuck(ledger: Ledger, sources: Collection[str], goal: int) -> tuple[list[St
     found: list[Stuck] = []
     counts: Counter[str] = Counter()
     for source in sources:
-        for record in ledger.documents.quarantined(source):
+        for record in ledger.documents.stream(source, quarantined=True):
             if record.generation == goal or not is_stuck(record):
                 continue
             counts[source] += 1

@@ -113,14 +113,12 @@ def summarise(
 
 def with_quarantine(job: Job, ledger: Ledger, summary: RunSummary) -> RunSummary:
     """Add how many documents are in quarantine; a run that leaves too many there has failed."""
-    count = ledger.documents.count_quarantined(job.source)
-    if not count:
+    counts = ledger.documents.counts(job.source)
+    if not counts.quarantined:
         return summary
-    indexed, _ = ledger.documents.totals(job.source)
-    documents = indexed + sum(r.raw_hash is None for r in ledger.documents.quarantined(job.source))
-    too_many = too_many_quarantined(count, documents, job.guards)
+    too_many = too_many_quarantined(counts.quarantined, counts.documents, job.guards)
     status = RunStatus.FAILED.value if too_many else summary.status
-    return replace(summary, quarantined=count, too_many=too_many, status=status)
+    return replace(summary, quarantined=counts.quarantined, too_many=too_many, status=status)
 
 
 def with_pending_generation(job: Job, deps: Dependencies, summary: RunSummary) -> RunSummary:

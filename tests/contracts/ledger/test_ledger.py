@@ -10,6 +10,7 @@ from ledger_cases import (
     FAILURE,
     NOON,
     SOURCE,
+    SUSPECT,
     URI,
     chunks_of,
     document,
@@ -24,7 +25,13 @@ from ledger_cases import (
 
 from tidemark.domain.documents import Validators
 from tidemark.domain.errors import PermanentError
-from tidemark.domain.records import DocumentRecord, GenerationRecord, GenerationStatus, RunStatus
+from tidemark.domain.records import (
+    DocumentCounts,
+    DocumentRecord,
+    GenerationRecord,
+    GenerationStatus,
+    RunStatus,
+)
 from tidemark.ports import Ledger
 
 
@@ -205,7 +212,6 @@ def test_only_the_last_version_counts_however_one_came_to_it(
         commit(ledger, record, texts)
     expected = chunks_of(record, sections_of(record), versions[-1])
     assert ledger.documents.chunks(record.document_id) == expected
-    assert ledger.documents.count_chunks(SOURCE, 1) == len(expected)
 
 
 # Removal
@@ -405,34 +411,21 @@ def test_no_events_is_fine(ledger: Ledger) -> None:
 # Counts, generations, audits
 
 
-def test_it_counts_what_is_indexed(ledger: Ledger) -> None:
-    commit(ledger, document("a"), ["one", "two"])
-    commit(ledger, document("b"), ["one"])
-    commit(ledger, document("c", generation=2))
-    commit(ledger, document("a", "other"))
+def test_it_counts_documents_and_what_is_indexed_of_them(ledger: Ledger) -> None:
+    for record in (document("a"), document("b"), document("c", generation=2)):
+        commit(ledger, record)
+    commit(ledger, document("a", "other", suspect=SUSPECT))
     bad = quarantined("d")
     ledger.writes.update(bad, event(bad))
-    assert (
-        ledger.documents.count_chunks(SOURCE, 1),
-        ledger.documents.count_sections(SOURCE, 1),
-    ) == (3, 4)
-    assert (
-        ledger.documents.count_chunks(SOURCE, 2),
-        ledger.documents.count_sections(SOURCE, 2),
-    ) == (3, 2)
-    assert (
-        ledger.documents.count_chunks("nobody", 1),
-        ledger.documents.count_sections("nobody", 1),
-    ) == (0, 0)
-    assert ledger.documents.totals(SOURCE) == (3, 9)
-    assert ledger.documents.totals() == (4, 12)
-    assert ledger.documents.totals("nobody") == (0, 0)
-    assert sum(ledger.generations.outside(1).values()) == 1
-    assert sum(ledger.generations.outside(2).values()) == 3
+    counts = ledger.documents.counts
+    assert counts(SOURCE) == DocumentCounts(4, 3, quarantined=1, sections=6, chunks=9)
+    assert counts("other") == DocumentCounts(1, 1, held=1, sections=2, chunks=3)
+    assert counts() == DocumentCounts(5, 4, quarantined=1, held=1, sections=8, chunks=12)
+    assert counts(SOURCE, 2) == DocumentCounts(1, 1, sections=2, chunks=3)
+    assert counts("nobody") == counts("nobody", 1) == DocumentCounts()
     assert ledger.generations.outside(1) == {SOURCE: 1}
+    assert list(ledger.generations.outside(2).items()) == sorted({SOURCE: 2, "other": 1}.items())
     assert list(ledger.generations.outside(3).items()) == sorted({SOURCE: 3, "other": 1}.items())
-    assert ledger.documents.count_quarantined(SOURCE) == 1
-    assert ledger.documents.count_quarantined("other") == 0
 
 
 def test_it_names_the_sources_that_have_documents_or_runs(ledger: Ledger) -> None:

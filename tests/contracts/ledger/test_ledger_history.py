@@ -268,13 +268,13 @@ def test_quarantined_documents_come_by_source_and_uri(ledger: Ledger) -> None:
     for uri, source in (("ä", "b"), ("z", "b"), ("x", "a")):
         bad = quarantined(uri, source)
         ledger.writes.update(bad, event(bad))
-    assert [(d.source, d.uri) for d in ledger.documents.quarantined()] == [
+    assert [(d.source, d.uri) for d in ledger.documents.stream(quarantined=True)] == [
         ("a", "x"),
         ("b", "z"),
         ("b", "ä"),
     ]
-    assert list(ledger.documents.quarantined("a")) == [quarantined("x", "a")]
-    assert list(ledger.documents.quarantined("nobody")) == []
+    assert list(ledger.documents.stream("a", quarantined=True)) == [quarantined("x", "a")]
+    assert list(ledger.documents.stream("nobody", quarantined=True)) == []
 
 
 def test_a_released_document_is_tried_again_whatever_it_failed_under(ledger: Ledger) -> None:
@@ -295,12 +295,12 @@ def test_it_tells_which_documents_were_begun(ledger: Ledger) -> None:
     records = [document(f"https://example.org/{n}") for n in range(3)]
     ledger.writes.open_intent("run-1", SOURCE, {r.document_id: r.uri for r in records[:2]})
     commit(ledger, records[0])
-    assert ledger.writes.pending_among([r.document_id for r in records]) == {records[1].document_id}
-    assert (
-        ledger.writes.pending_among([records[2].document_id])
-        == ledger.writes.pending_among([])
-        == set()
-    )
+    open_one = {records[1].document_id: records[1].uri}
+    assert ledger.writes.pending(among=[r.document_id for r in records]) == open_one
+    assert ledger.writes.pending(SOURCE) == ledger.writes.pending() == open_one
+    assert ledger.writes.pending("nobody") == {}
+    assert ledger.writes.pending(among=[records[2].document_id]) == {}
+    assert ledger.writes.pending(among=[]) == {}
 
 
 def test_the_tide_mark_of_a_source_stays_when_its_state_is_saved(ledger: Ledger) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from ledger_cases import (
     NOON,
     SOURCE,
+    SUSPECT,
     URI,
     chunks_of,
     document,
@@ -21,13 +22,11 @@ from tidemark.domain.records import (
     AliasKind,
     DocumentRecord,
     DocumentStatus,
-    HeldVersion,
     SourceState,
 )
 from tidemark.ports import Ledger
 
 OTHER = "https://example.org/other"
-SUSPECT = HeldVersion("shrunk", "from 900 to 10 characters", "text-2", NOON, 2, "run-1")
 
 
 def commit(ledger: Ledger, record: DocumentRecord) -> DocumentRecord:
@@ -53,7 +52,7 @@ def test_it_keeps_what_was_measured_of_a_document_and_why_it_is_doubted(ledger: 
         ),
     )
     assert ledger.documents.get(record.document_id) == record
-    assert ledger.documents.count_held(SOURCE) == 1
+    assert ledger.documents.counts(SOURCE).held == 1
 
 
 def test_a_touch_takes_a_doubt_up_and_lets_it_go(ledger: Ledger) -> None:
@@ -63,7 +62,7 @@ def test_a_touch_takes_a_doubt_up_and_lets_it_go(ledger: Ledger) -> None:
     assert found is not None
     assert found.suspect == SUSPECT
     ledger.writes.mark_seen("run-3", later(9), [touch(record.document_id)])
-    assert ledger.documents.count_held(SOURCE) == 0
+    assert ledger.documents.counts(SOURCE).held == 0
 
 
 def test_documents_are_found_by_their_text_and_by_their_bytes_within_a_source(
@@ -92,8 +91,9 @@ def test_an_alias_is_found_from_both_ends(ledger: Ledger) -> None:
     )
     ledger.sources.save_aliases([whole])
     assert ledger.sources.aliases_of(record.document_id) == [whole]
-    assert ledger.sources.find_aliases(OTHER) == [whole]
-    assert ledger.sources.aliases_by_uri(SOURCE, [OTHER, URI]) == {OTHER: whole}
+    assert ledger.sources.aliases_by_uri([OTHER, URI], SOURCE) == [whole]
+    assert ledger.sources.aliases_by_uri([OTHER, URI]) == [whole]
+    assert ledger.sources.aliases_by_uri([OTHER], "nobody") == []
     assert list(ledger.sources.aliases(SOURCE)) == [whole]
     assert ledger.versions.raw_in_use(["raw-7"]) == {"raw-7"}
 

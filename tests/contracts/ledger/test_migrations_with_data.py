@@ -80,7 +80,7 @@ def test_documents_keep_all_that_was_known_of_them(upgraded: PostgresLedger, rev
 
 
 def test_failures_keep_their_message_and_are_found(upgraded: PostgresLedger) -> None:
-    failed, never = upgraded.documents.quarantined(SOURCE)
+    failed, never = upgraded.documents.stream(SOURCE, quarantined=True)
     assert (failed.uri, never.uri) == (FAILED, NEVER)
     assert {d.status for d in (failed, never)} == {DocumentStatus.QUARANTINED}
     assert failed.failure is not None
@@ -134,7 +134,7 @@ def test_the_rest_of_the_ledger_is_read_as_before(upgraded: PostgresLedger, revi
     assert [e.run_id for e in upgraded.runs.events_of(IDS[INDEXED])] == ["run-2", "run-1", "run-0"]
     assert [t.raw_hash for t in upgraded.tombstones.by_uri(GONE)] == ["raw-gone"]
     assert upgraded.tombstones.blocking(SOURCE) == []
-    assert upgraded.writes.pending_among(list(IDS.values())) == {IDS[NEVER]}
+    assert upgraded.writes.pending(among=list(IDS.values())).keys() == {IDS[NEVER]}
     assert [g.number for g in upgraded.generations.all("tidemark")] == [1]
     assert upgraded.generations.audits(SOURCE)[0].findings == {"missing_points": 1}
     assert upgraded.sources.epoch(SOURCE) == ""

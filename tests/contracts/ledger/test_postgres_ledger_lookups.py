@@ -48,8 +48,8 @@ def test_what_is_forgotten_goes_by_the_thousand_and_the_oldest_first(
 @pytest.mark.parametrize(
     ("ask", "index"),
     [
-        (lambda r: list(r.documents.quarantined(SOURCE)), "document_quarantined_idx"),
-        (lambda r: r.documents.count_quarantined(SOURCE), "document_quarantined_idx"),
+        (lambda r: list(r.documents.stream(SOURCE, quarantined=True)), "document_quarantined_idx"),
+        (lambda r: r.sources.aliases_by_uri(["a"]), "alias_uri_idx"),
         (lambda r: r.versions.raw_in_use(["raw-1"]), "document_failed_raw_hash_idx"),
         (lambda r: r.versions.raw_in_use(["raw-1"]), "version_raw_hash_idx"),
         (lambda r: r.tombstones.blocking(SOURCE), "tombstone_kept_out_idx"),
@@ -59,7 +59,7 @@ def test_what_is_forgotten_goes_by_the_thousand_and_the_oldest_first(
         (lambda r: r.versions.of(document().document_id), "version_pkey"),
         (lambda r: r.runs.running(), "run_finished_at_idx"),
         (lambda r: r.runs.drop(NOON, 1), "run_finished_at_idx"),
-        (lambda r: r.writes.pending_among([document().document_id]), "in_flight_pkey"),
+        (lambda r: r.writes.pending(among=[document().document_id]), "in_flight_pkey"),
         (lambda r: r.generations.audits("a"), "audit_source_audited_at_idx"),
         (lambda r: r.generations.audits(), "audit_audited_at_idx"),
     ],

@@ -13,6 +13,7 @@ from tidemark.cli.forget import forget_source
 from tidemark.cli.output import Bar
 from tidemark.config.sources_file import Declarations, FilesDeclaration
 from tidemark.domain.errors import ConfigurationError, SourceBusyError
+from tidemark.domain.records import DocumentCounts
 from tidemark.domain.summary import RunSummary
 from tidemark.wiring import Container
 
@@ -59,13 +60,13 @@ def test_everything_that_the_index_has_of_it_goes(world: World) -> None:
     assert (summary.status, summary.documents) == ("success", {"remove": 2})
     assert list(world.index.scan_points(world.generation)) == []
     assert list(world.index.scan_sections(world.generation)) == []
-    assert world.ledger.documents.totals(SOURCE) == (0, 0)
+    assert world.ledger.documents.counts(SOURCE) == DocumentCounts()
     assert world.audit().clean
 
 
 def test_a_dry_run_tells_of_it_and_removes_nothing(world: World) -> None:
     assert forget(world, dry_run=True).documents == {"remove": 2}
-    assert world.ledger.documents.totals(SOURCE)[0] == 2
+    assert world.ledger.documents.counts(SOURCE).indexed == 2
 
 
 def test_declared_again_it_comes_back_without_being_embedded_again(world: World) -> None:
@@ -78,7 +79,7 @@ def test_declared_again_it_comes_back_without_being_embedded_again(world: World)
 def test_other_sources_keep_theirs(world: World) -> None:
     world.run(source="other")
     forget(world)
-    assert world.ledger.documents.totals("other")[0] == 2
+    assert world.ledger.documents.counts("other").indexed == 2
 
 
 def test_a_declared_source_is_not_forgotten(world: World) -> None:
@@ -89,7 +90,7 @@ def test_a_declared_source_is_not_forgotten(world: World) -> None:
     ):
         with pytest.raises(ConfigurationError, match=r"is declared.*Remove it from include"):
             forget(world, declarations=declarations)
-    assert world.ledger.documents.totals(SOURCE)[0] == 2
+    assert world.ledger.documents.counts(SOURCE).indexed == 2
 
 
 def test_a_source_that_no_one_knows_is_an_error(world: World) -> None:
@@ -100,4 +101,4 @@ def test_a_source_that_no_one_knows_is_an_error(world: World) -> None:
 def test_a_run_of_it_comes_first(world: World) -> None:
     with world.ledger.lock(SOURCE), pytest.raises(SourceBusyError):
         forget(world)
-    assert world.ledger.documents.totals(SOURCE)[0] == 2
+    assert world.ledger.documents.counts(SOURCE).indexed == 2

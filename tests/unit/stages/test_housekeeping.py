@@ -454,7 +454,7 @@ def test_a_run_beside_it_needs_nothing_twice(
             clean(beside)
     assert beside.source.fetched == alone.source.fetched
     assert beside.embedder.texts == alone.embedder.texts
-    assert list(beside.ledger.documents.quarantined()) == []
+    assert list(beside.ledger.documents.stream(quarantined=True)) == []
     assert beside.texts() == alone.texts()
     assert beside.audit().clean
     beside.source.fetched.clear()

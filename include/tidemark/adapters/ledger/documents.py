@@ -15,7 +15,6 @@ from sqlalchemy import (
     Index,
     Integer,
     Row,
-    Select,
     Table,
     Text,
     Uuid,
@@ -49,6 +48,7 @@ from tidemark.domain.chunks import Fingerprints
 from tidemark.domain.documents import Validators
 from tidemark.domain.records import (
     ChunkRecord,
+    DocumentCounts,
     DocumentRecord,
     DocumentStatus,
     Failure,
@@ -238,6 +238,15 @@ _PRESENT = (
     .where(document.c.document_id == any_(uuids("ids")))
     .with_for_update(key_share=True)
 )
+_INDEXED = document.c.raw_hash.is_not(None)
+_COUNTS = select(
+    func.count(),
+    func.count().filter(_INDEXED),
+    func.count().filter(QUARANTINED),
+    func.count().filter(document.c.suspect.is_not(None)),
+    func.coalesce(func.sum(document.c.sections).filter(_INDEXED), 0),
+    func.coalesce(func.sum(document.c.chunks).filter(_INDEXED), 0),
+).select_from(document)
 _OWNER = bindparam("document", type_=Uuid())
 DOCUMENT = select(document).where(document.c.document_id == _OWNER)
 SECTIONS = select(section).where(section.c.document_id == _OWNER).order_by(section.c.ordinal)
@@ -255,13 +264,10 @@ class PostgresDocuments:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def stream(self, source: str | None = None) -> Iterator[DocumentRecord]:
-        return self._stream(_ORDERED, source)
-
-    def quarantined(self, source: str | None = None) -> Iterator[DocumentRecord]:
-        return self._stream(_ORDERED.where(QUARANTINED), source)
-
-    def _stream(self, query: Select[Any], source: str | None) -> Iterator[DocumentRecord]:
+    def stream(
+        self, source: str | None = None, *, quarantined: bool = False
+    ) -> Iterator[DocumentRecord]:
+        query = _ORDERED.where(QUARANTINED) if quarantined else _ORDERED
         if source is not None:
             query = query.where(document.c.source == source)
         return map(document_record, self._database.stream(query))
@@ -302,34 +308,10 @@ class PostgresDocuments:
         rows = self._database.rows(CHUNKS, {"document": document_id})
         return [chunk_record(row) for row in rows]
 
-    def count_chunks(self, source: str, generation: int) -> int:
-        return self._count_of(chunk, source, generation)
-
-    def count_sections(self, source: str, generation: int) -> int:
-        return self._count_of(section, source, generation)
-
-    def _count_of(self, table: Table, source: str, generation: int) -> int:
-        return self._number(
-            select(func.count())
-            .select_from(table.join(document))
-            .where(document.c.source == source, document.c.generation == generation)
-        )
-
-    def count_quarantined(self, source: str) -> int:
-        return self._number(select(func.count()).where(document.c.source == source, QUARANTINED))
-
-    def count_held(self, source: str) -> int:
-        held = document.c.suspect.is_not(None)
-        return self._number(select(func.count()).where(document.c.source == source, held))
-
-    def _number(self, query: Select[int]) -> int:
-        return int(self._database.rows(query)[0][0])
-
-    def totals(self, source: str | None = None) -> tuple[int, int]:
-        query: Select[Any] = select(
-            func.count(), func.coalesce(func.sum(document.c.chunks), 0)
-        ).where(document.c.raw_hash.is_not(None))
+    def counts(self, source: str | None = None, generation: int | None = None) -> DocumentCounts:
+        query = _COUNTS
         if source is not None:
             query = query.where(document.c.source == source)
-        documents, chunks = tuple(self._database.rows(query)[0])
-        return int(documents), int(chunks)
+        if generation is not None:
+            query = query.where(document.c.generation == generation)
+        return DocumentCounts(*map(int, self._database.rows(query)[0]))

@@ -38,6 +38,7 @@ from tidemark.adapters.ledger.schema import (
     required,
     sorted_text,
     source,
+    texts,
     to_document,
     to_source,
     upsert,
@@ -104,6 +105,7 @@ _NAMES = (
     )
     .order_by(source.c.name)
 )
+_ALIASES_BY_URI = select(alias).where(alias.c.uri == any_(texts("uris")))
 _ALIASES_BY_ID = select(alias).where(alias.c.alias_id == any_(uuids("ids")))
 
 
@@ -149,19 +151,18 @@ class PostgresSources:
         query = select(alias).where(alias.c.source == name).order_by(BY_URI, alias.c.uri)
         return map(alias_record, self._database.stream(query))
 
-    def aliases_by_uri(self, name: str, uris: Sequence[str]) -> dict[str, Alias]:
-        ids = [alias_id(name, uri) for uri in uris]
-        records = map(alias_record, self._database.rows_of(_ALIASES_BY_ID, "ids", ids))
-        return {record.uri: record for record in records}
-
     def aliases_of(self, document_id: UUID) -> list[Alias]:
         query = select(alias).where(alias.c.document_id == document_id)
         rows = self._database.rows(query.order_by(BY_URI, alias.c.uri))
         return [alias_record(row) for row in rows]
 
-    def find_aliases(self, uri: str) -> list[Alias]:
-        query = select(alias).where(alias.c.uri == uri).order_by(alias.c.source)
-        return [alias_record(row) for row in self._database.rows(query)]
+    def aliases_by_uri(self, uris: Sequence[str], name: str | None = None) -> list[Alias]:
+        if name is None:
+            rows = self._database.rows_of(_ALIASES_BY_URI, "uris", uris)
+        else:
+            ids = [alias_id(name, uri) for uri in uris]
+            rows = self._database.rows_of(_ALIASES_BY_ID, "ids", ids)
+        return sorted(map(alias_record, rows), key=lambda alias: (alias.source, alias.uri))
 
     def save_aliases(self, aliases: Sequence[Alias]) -> None:
         by_id = {alias_id(a.source, a.uri): a for a in aliases}

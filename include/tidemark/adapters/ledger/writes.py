@@ -240,13 +240,16 @@ class PostgresWrites:
         if document_ids:
             self._database.execute(_CLOSE_INTENTS, {"ids": document_ids})
 
-    def pending(self, source: str) -> dict[UUID, str]:
-        rows = self._database.rows(_PENDING.where(in_flight.c.source == source))
+    def pending(
+        self, source: str | None = None, *, among: Sequence[UUID] | None = None
+    ) -> dict[UUID, str]:
+        query = _PENDING if source is None else _PENDING.where(in_flight.c.source == source)
+        if among is None:
+            rows = self._database.rows(query)
+        else:
+            query = query.where(in_flight.c.document_id == any_(uuids("ids")))
+            rows = [*self._database.rows_of(query, "ids", among)]
         return {row.document_id: row.uri for row in rows}
-
-    def pending_among(self, document_ids: Sequence[UUID]) -> set[UUID]:
-        query = _PENDING.where(in_flight.c.document_id == any_(uuids("ids")))
-        return {row.document_id for row in self._database.rows_of(query, "ids", document_ids)}
 
     def commit(
         self,

@@ -75,7 +75,7 @@ def compare_all(
         scope.progress.stage("read the index", None)
         for generation in scope.generations:
             sums.read(scope.index, generation, source)
-        scope.progress.stage("compare", scope.ledger.documents.totals(source)[0])
+        scope.progress.stage("compare", scope.ledger.documents.counts(source).indexed)
         for page in pages(scope.ledger.documents.stream(source), PAGE):
             held = sums.take([record.document_id for record in page])
             for record in page:

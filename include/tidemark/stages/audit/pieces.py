@@ -178,8 +178,8 @@ def _stands_for_another(scope: Scope, generation: int, grave: Tombstone) -> bool
     """Is it what searches still find of a document that moved, until its new generation is live?"""
     if grave.reason not in ELSEWHERE:
         return False
-    alias = scope.ledger.sources.aliases_by_uri(grave.source, [grave.uri]).get(grave.uri)
-    moved = scope.ledger.documents.get(alias.document_id) if alias else None
+    aliases = scope.ledger.sources.aliases_by_uri([grave.uri], grave.source)
+    moved = scope.ledger.documents.get(aliases[0].document_id) if aliases else None
     return moved is not None and scope.serves(generation, moved)
 
 

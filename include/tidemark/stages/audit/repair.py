@@ -126,7 +126,7 @@ def out_of_step(given: AuditDependencies, source: str, generation: int | None) -
 def _in_step_elsewhere(given: AuditDependencies, source: str, generation: int, mark: str) -> bool:
     ledger, index = given.ledger, given.index
     existing = index.generations()
-    holding = [n for n in existing if ledger.documents.count_chunks(source, n)]
+    holding = [n for n in existing if ledger.documents.counts(source, n).chunks]
     if generation in holding:
         return False
     # A source whose documents are all gone has marks and nothing else.
@@ -260,7 +260,7 @@ def _remove_orphans(healing: _Healing, drift: Drift, page: Sequence[Named]) -> N
         existing = set(healing.given.index.generations())
         records = ledger.documents.by_id(keys)
         unknown = set(keys) - records.keys() - ledger.tombstones.by_id(keys).keys()
-        forgotten = ledger.writes.pending_among(keys) if healing.in_step else set(keys)
+        forgotten = {*ledger.writes.pending(among=keys)} if healing.in_step else set(keys)
         may_return = unknown & forgotten if healing.given.will_run(healing.source) else set()
         for named in page:
             key = named.document_id

@@ -117,8 +117,9 @@ def counts_agree(ledger: Ledger, index: VectorIndex, generation: int, source: st
     """
     begun = ledger.writes.pending(source)
     known = [r for r in _records(ledger, begun) if r.generation == generation]
-    points = ledger.documents.count_chunks(source, generation) - sum(r.chunks for r in known)
-    sections = ledger.documents.count_sections(source, generation) - sum(r.sections for r in known)
+    counts = ledger.documents.counts(source, generation)
+    points = counts.chunks - sum(r.chunks for r in known)
+    sections = counts.sections - sum(r.sections for r in known)
     where: dict[str, str | list[str]] = {"source": source}
     with index.session():
         found_points = index.count_points(generation, where)

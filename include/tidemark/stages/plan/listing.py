@@ -207,7 +207,8 @@ class ListingIndex(UsesTempDatabase):
         ]
         if not unknown:
             return observed
-        aliases = self._deps.ledger.sources.aliases_by_uri(self._job.source, unknown)
+        there = self._deps.ledger.sources.aliases_by_uri(unknown, self._job.source)
+        aliases = {alias.uri: alias for alias in there}
         return {
             key: _as_fetched(o, aliases[o.uri])
             if key not in records and o.uri in aliases and o.outcome is Outcome.NOT_MODIFIED

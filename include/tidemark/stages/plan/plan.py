@@ -201,7 +201,7 @@ def _plan(job: Job, deps: Dependencies, target: Target) -> PlanSummary:
             census.add(Sort.GONE, uri)
         end = listing_index.end
     work = sum(actions[a.value] for a in (Action.ADD, Action.UPDATE, Action.RESTORE))
-    live, _ = deps.ledger.documents.totals(job.source)
+    live = deps.ledger.documents.counts(job.source).indexed
     breaches = census.breaches(job.guards, live)
     if any(breach.sort is Sort.CHANGED for breach in breaches):
         changed = (p for key in batches.keys for p in read_plan(deps.artifacts, key))
@@ -375,8 +375,8 @@ def _estimate(ledger: Ledger, source: str, documents: int, batches: _Batches) ->
     if documents == 0:
         return Estimate()
     others, size = documents - batches.texts, batches.bytes - batches.text_bytes
-    indexed, chunks = ledger.documents.totals(source)
-    of_others = others * chunks / indexed if indexed else size / BYTES_PER_CHUNK
+    known = ledger.documents.counts(source)
+    of_others = others * known.chunks / known.indexed if known.indexed else size / BYTES_PER_CHUNK
     of_texts = batches.text_bytes / TEXT_BYTES_PER_CHUNK
     expected = max(documents, round(of_others + of_texts))
     return Estimate(expected, expected, expected / _embed_rate(ledger))

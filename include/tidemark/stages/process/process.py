@@ -88,7 +88,7 @@ def _window(ctx: Context, window: Sequence[Planned]) -> list[RunDocument]:
     try:
         # Locked before the ledger is read: what is written is a difference to what was read.
         with ledger.lock_documents([*uris]):
-            pending = ledger.writes.pending_among([*uris])
+            pending = ledger.writes.pending(among=[*uris])
             blocked = held_back(ctx.job, ctx.deps, uris)
             ledger.runs.record_events([*blocked.values()])
             events = [*blocked.values()]

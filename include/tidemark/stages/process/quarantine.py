@@ -110,7 +110,7 @@ def quarantine_unfetched(
             chunks_removed=written.chunks_removed,
         )
     deps.ledger.writes.update(failed, event)
-    if failed.raw_hash is None and deps.ledger.writes.pending_among([failed.document_id]):
+    if failed.raw_hash is None and deps.ledger.writes.pending(among=[failed.document_id]):
         _leave_nothing(deps, generation, failed.document_id)
     return event
 

@@ -106,10 +106,8 @@ def _end(job: Job, deps: Dependencies, planned: Planned) -> DocumentRecord | Non
     if not target:
         return None
     found = deps.ledger.documents.get(document_id(job.source, target))
-    if found is None and (
-        alias := deps.ledger.sources.aliases_by_uri(job.source, [target]).get(target)
-    ):
-        found = deps.ledger.documents.get(alias.document_id)
+    if found is None and (aliases := deps.ledger.sources.aliases_by_uri([target], job.source)):
+        found = deps.ledger.documents.get(aliases[0].document_id)
     # One that is led back to has nowhere to go.
     leads_back = found is not None and found.document_id == planned.decision.document_id
     return None if leads_back else found

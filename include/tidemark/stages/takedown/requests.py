@@ -155,7 +155,7 @@ def _known(stores: Stores, uri: str, names: Collection[str]) -> Iterator[Found]:
     for record in ledger.documents.by_uri(uri):
         seen.add(record.source)
         yield Found(record.source, record.uri, record.document_id)
-    for alias in ledger.sources.find_aliases(uri):
+    for alias in ledger.sources.aliases_by_uri([uri]):
         target = ledger.documents.get(alias.document_id)
         if target is not None and alias.source not in seen:
             seen.add(alias.source)
@@ -170,7 +170,7 @@ def _known(stores: Stores, uri: str, names: Collection[str]) -> Iterator[Found]:
             seen.add(stone.source)
             yield Found(stone.source, stone.uri, stone.document_id)
     rest = {document_id(name, uri): name for name in names if name not in seen}
-    half = ledger.writes.pending_among(list(rest)) | set(_indexed(stores.index, rest))
+    half = ledger.writes.pending(among=list(rest)).keys() | set(_indexed(stores.index, rest))
     yield from (Found(rest[key], uri, key) for key in sorted(half))
 
 

@@ -221,7 +221,7 @@ def _remove_rows(stores: Stores, order: Order) -> None:
     ledger, source = stores.ledger, order.found.source
     stones = ledger.tombstones.by_id(order.ids)
     records = ledger.documents.by_id(order.ids)
-    begun = ledger.writes.pending_among(order.ids)
+    begun = ledger.writes.pending(among=order.ids)
     new = [
         key
         for key in order.ids

@@ -50,7 +50,7 @@ def test_a_page_that_moved_for_good_takes_its_vectors_and_its_history_along(worl
     assert before is not None
     assert after is not None
     assert (after.first_seen, after.fetched_at) == (before.first_seen, before.fetched_at)
-    assert [a.kind for a in world.ledger.sources.find_aliases(A)] == [AliasKind.MOVED]
+    assert [a.kind for a in world.ledger.sources.aliases_by_uri([A])] == [AliasKind.MOVED]
     assert world.audit().clean
 
 

@@ -199,7 +199,7 @@ class TestWhenItIsTriedAgain:
         world = self.broken()
         world.source.fetched.clear()
         world.partitioner.calls.clear()
-        quarantined = list(world.ledger.documents.quarantined(SOURCE))
+        quarantined = list(world.ledger.documents.stream(SOURCE, quarantined=True))
         retry(replace(world.job(), approved=True), world.deps(), quarantined)
         assert world.partitioner.calls == {A: 1}
         assert not world.source.fetched, "from the stored bytes"
@@ -215,7 +215,9 @@ class TestWhenItIsTriedAgain:
         world.run()
         world.embedder.before = None
         assert world.run().documents == {"keep": 3}
-        retry(world.job(), world.deps(), list(world.ledger.documents.quarantined(SOURCE)))
+        retry(
+            world.job(), world.deps(), list(world.ledger.documents.stream(SOURCE, quarantined=True))
+        )
         assert failure(world) is None
         assert "Alpha ENDLESS." in world.texts()
         assert world.audit().clean
@@ -387,7 +389,7 @@ def test_a_broken_file_that_is_renamed_keeps_its_last_good_version_live() -> Non
 def test_a_retry_is_not_judged_by_what_else_is_in_quarantine() -> None:
     world, guards = TestThreshold.with_broken(6)
     world.run(guards=guards)
-    one = next(iter(world.ledger.documents.quarantined(SOURCE)))
+    one = next(iter(world.ledger.documents.stream(SOURCE, quarantined=True)))
     assert retry(world.job(guards=guards), world.deps(), [one]).status == "success"
 
 
@@ -449,7 +451,9 @@ def test_a_sick_page_whose_last_good_snapshot_is_lost_is_not_tried_in_vain(how: 
     if how == "broken":
         for key, content in lost.items():
             world.artifacts.write(key, content)
-        retry(world.job(), world.deps(), list(world.ledger.documents.quarantined(SOURCE)))
+        retry(
+            world.job(), world.deps(), list(world.ledger.documents.stream(SOURCE, quarantined=True))
+        )
         assert failure(world) is not None
     else:
         world.source.too_large.clear()

@@ -23,7 +23,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("in
 # Below, since its path is set first.
 from fakes.embedder import HashEmbedder  # noqa: E402
 from tidemark.adapters.embedding.lexical import Bm25Encoder  # noqa: E402
-from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex  # noqa: E402
+from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex  # noqa: E402
 from tidemark.adapters.ledger.migrations import upgrade  # noqa: E402
 from tidemark.adapters.ledger.postgres import PostgresLedger  # noqa: E402
 from tidemark.adapters.services.postgres import EmbeddedPostgres  # noqa: E402

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tidemark.config.settings import PROJECT, EnvironmentConnections, Settings
 from tidemark.config.sources_file import (
@@ -188,8 +188,6 @@ class Emptied:
 
 LEDGER_DATABASE = "tidemark"
 
-Port = TypeVar("Port", Ledger, ArtifactStore, VectorIndex)
-
 
 @dataclass(frozen=True)
 class Container:
@@ -230,32 +228,25 @@ class Container:
         from tidemark.adapters.artifacts.store import FsspecArtifacts
 
         url = self.settings.artifacts_url or (self.settings.home / "artifacts").as_uri()
-        return self._patient(FsspecArtifacts(url))
+        return FsspecArtifacts(url, retry_timeout=self.settings.patience)
 
     @cached_property
     def index(self) -> VectorIndex:
         if self.settings.qdrant_url is not None:
-            from tidemark.adapters.index.qdrant.index import QdrantServerIndex
+            from tidemark.adapters.index.qdrant import QdrantServerIndex
 
             key = self.settings.qdrant_api_key
-            return self._patient(
-                QdrantServerIndex(
-                    url=self.settings.qdrant_url,
-                    api_key=key.get_secret_value() if key else None,
-                    name=self.settings.index_name,
-                )
+            return QdrantServerIndex(
+                url=self.settings.qdrant_url,
+                api_key=key.get_secret_value() if key else None,
+                name=self.settings.index_name,
+                retry_timeout=self.settings.patience,
             )
-        from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+        from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 
         return QdrantEdgeIndex(
             self.settings.home / "qdrant", self.settings.index_name, self.settings.lock_timeout
         )
-
-    def _patient(self, port: Port) -> Port:
-        """The port, asked again for a while when its store is away."""
-        from tidemark.adapters.retry import retrying
-
-        return retrying(port, self.settings.patience) if self.settings.patience else port
 
     @cached_property
     def tokenizer(self) -> Tokenizer:

@@ -105,7 +105,7 @@ def test_a_run_with_nothing_to_do_says_so_and_loads_no_model(tidemark: CommandLi
 
 
 def test_the_audit_finds_a_lost_point_and_repairs_it(tidemark: CommandLine) -> None:
-    from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+    from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 
     tidemark("index", "docs")
     index = QdrantEdgeIndex(tidemark.home / "qdrant", "tidemark", 30)

@@ -24,7 +24,7 @@ BULK = {
 """Bulk writes, with the place of the argument of which only a half may be carried out."""
 INDEX_WRITES = frozenset(
     {"upsert_points", "upsert_sections", "set_payloads", "delete_points", "delete_sections", "switch",
-     "drop", "mark"}
+     "drop", "write_epoch"}
 )  # fmt: skip
 MODES = ("before", "after", "half", "unanswered", "unacknowledged")
 

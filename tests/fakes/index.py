@@ -14,10 +14,10 @@ from tidemark.domain.hashing import Canonical
 
 @dataclass(slots=True)
 class _Collection:
-    """What one collection holds; its marks are part of it, so that a copy of it has those of its time."""
+    """What one collection holds; its epochs are part of it, so that a copy of it has those of its time."""
 
     points: dict[UUID, PointWrite] = field(default_factory=dict)
-    marks: dict[str, str] = field(default_factory=dict)
+    epochs: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class MemoryIndex:
         self._layout = Layout(name)
         self._generations: dict[int, _Generation] = {}
         self._live: int | None = None
-        self._astray: list[int | None] = []
+        self.sections_live: list[int | None] = []
         """What the name of the sections is over, where it is not over the same generation."""
 
     def session(self) -> AbstractContextManager[None]:
@@ -60,18 +60,18 @@ class MemoryIndex:
         self._points(generation)
         return self._of(generation).dimension
 
-    def mark(self, generation: int, source: str, mark: str) -> None:
+    def write_epoch(self, generation: int, source: str, epoch: str) -> None:
         found = self._of(generation)
         for collection in (found.points, found.sections):
             if collection is not None:
-                collection.marks[source] = mark
+                collection.epochs[source] = epoch
 
-    def marks(self, generation: int, source: str) -> tuple[str, str]:
+    def epochs(self, generation: int, source: str) -> tuple[str, str]:
         found = self._generations.get(generation)
         if found is None:
             return "", ""
         points, sections = found.points or _Collection(), found.sections or _Collection()
-        return points.marks.get(source, ""), sections.marks.get(source, "")
+        return points.epochs.get(source, ""), sections.epochs.get(source, "")
 
     def generations(self) -> list[int]:
         return sorted(self._generations)
@@ -91,17 +91,25 @@ class MemoryIndex:
         return self._live if found is not None and found.points is not None else None
 
     def live_sections(self) -> int | None:
-        return self._astray[0] if self._astray else self.live()
+        return self.sections_live[0] if self.sections_live else self.live()
 
     def switch(self, generation: int) -> None:
         self._points(generation)
         self._live = generation
-        self._astray = []
+        self.sections_live = []
 
     def drop(self, generation: int) -> None:
         if generation == self.live():
             raise self._layout.is_live(generation)
         self._generations.pop(generation, None)
+
+    def lose(self, generation: int, what: str) -> None:
+        """Forget its "points" or its "sections", as a person deletes a collection."""
+        held = self._generations.get(generation)
+        if held is not None:
+            setattr(held, what, None)
+            if held.points is held.sections is None:
+                del self._generations[generation]
 
     def upsert_points(self, generation: int, points: Sequence[PointWrite]) -> None:
         stored, dimension = self._points(generation), self.dimension(generation)

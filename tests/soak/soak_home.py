@@ -16,8 +16,8 @@ from uuid import UUID
 import psutil
 import yaml
 
-from tidemark.adapters.index.qdrant.index import QdrantServerIndex
-from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+from tidemark.adapters.index.qdrant import QdrantServerIndex
+from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.adapters.ledger.postgres import PostgresLedger
 from tidemark.adapters.services.postgres import EmbeddedPostgres
 from tidemark.ports import VectorIndex

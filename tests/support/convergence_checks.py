@@ -132,7 +132,7 @@ class Checked(Tried):
         assert sick <= known.keys()
         assert world.ledger.writes.pending(SOURCE) == {}
         mark = world.ledger.sources.epoch(SOURCE)
-        assert world.index.marks(generation, SOURCE) == (mark, mark)
+        assert world.index.epochs(generation, SOURCE) == (mark, mark)
         findings = world.audit()
         assert findings.clean, findings
         assert want.aliases.items() <= aliases(world).items()

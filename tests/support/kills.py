@@ -14,7 +14,7 @@ READS = frozenset({
     "by_id", "by_raw", "by_text", "by_uri", "chunks", "count", "count_droppable", "count_points",
     "count_sections", "counts", "dimension", "entries", "epoch", "events", "events_of", "exists",
     "generations", "get", "get_points", "get_sections", "get_vectors", "incomplete", "is_locked", "keys",
-    "lines", "live", "live_sections", "lock", "lock_documents", "marks", "names", "of", "outside",
+    "lines", "live", "live_sections", "lock", "lock_documents", "epochs", "names", "of", "outside",
     "pending", "raw_in_use", "raw_references", "read", "recent", "restorable", "running", "scan_points",
     "scan_sections", "sections", "session", "state", "stream",
 })  # fmt: skip

@@ -4,8 +4,8 @@ import shutil
 from typing import Any, Literal
 
 from fakes.index import MemoryIndex
-from tidemark.adapters.index.qdrant.index import QdrantServerIndex
-from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+from tidemark.adapters.index.qdrant import QdrantServerIndex
+from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.ports import VectorIndex
 
 What = Literal["points", "sections"]
@@ -14,11 +14,7 @@ What = Literal["points", "sections"]
 def lose(index: VectorIndex, generation: int, what: What) -> None:
     """Delete a collection, as a person does, or a drop that is killed halfway."""
     if isinstance(index, MemoryIndex):
-        held = index._generations.get(generation)
-        if held is not None:
-            setattr(held, what, None)
-            if held.points is held.sections is None:
-                del index._generations[generation]
+        index.lose(generation, what)
         return
     assert isinstance(index, QdrantEdgeIndex | QdrantServerIndex)
     name = getattr(index._layout, what)(generation)
@@ -27,14 +23,13 @@ def lose(index: VectorIndex, generation: int, what: What) -> None:
             index._folder.close(name)
             shutil.rmtree(index._path(name), ignore_errors=True)
         return
-    with index._asking("losing a collection") as client:
-        client.delete_collection(name)
+    index._connection.client().delete_collection(name)
 
 
 def move_sections_name(index: VectorIndex, generation: int | None) -> None:
     """Put the live name of the sections, and not that of the points, elsewhere or nowhere."""
     if isinstance(index, MemoryIndex):
-        index._astray = [generation]
+        index.sections_live = [generation]
         return
     from qdrant_client import models
 
@@ -47,5 +42,4 @@ def move_sections_name(index: VectorIndex, generation: int | None) -> None:
         name = index._layout.sections(generation)
         made = models.CreateAlias(collection_name=name, alias_name=alias)
         changes.append(models.CreateAliasOperation(create_alias=made))
-    with index._asking("moving a name") as client:
-        client.update_collection_aliases(changes)
+    index._connection.client().update_collection_aliases(changes)

@@ -29,7 +29,7 @@ def memory(folder: Path) -> Iterator[VectorIndex]:
 def client_in_memory(folder: Path) -> Iterator[VectorIndex]:
     from qdrant_client import QdrantClient
 
-    from tidemark.adapters.index.qdrant.index import QdrantServerIndex
+    from tidemark.adapters.index.qdrant import QdrantServerIndex
 
     index = QdrantServerIndex(client_factory=lambda: QdrantClient(":memory:"))
     yield index
@@ -40,7 +40,7 @@ def client_in_memory(folder: Path) -> Iterator[VectorIndex]:
 def client_in_folder(folder: Path) -> Iterator[VectorIndex]:
     from qdrant_client import QdrantClient
 
-    from tidemark.adapters.index.qdrant.index import QdrantServerIndex
+    from tidemark.adapters.index.qdrant import QdrantServerIndex
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
@@ -51,7 +51,7 @@ def client_in_folder(folder: Path) -> Iterator[VectorIndex]:
 
 @contextmanager
 def edge(folder: Path) -> Iterator[VectorIndex]:
-    from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+    from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 
     yield QdrantEdgeIndex(folder / "edge", "tidemark", lock_timeout=10.0)
 
@@ -60,7 +60,7 @@ def edge(folder: Path) -> Iterator[VectorIndex]:
 def server(folder: Path) -> Iterator[VectorIndex]:
     from qdrant_http import serving
 
-    from tidemark.adapters.index.qdrant.index import QdrantServerIndex
+    from tidemark.adapters.index.qdrant import QdrantServerIndex
 
     with serving(folder / "server") as http:
         index = QdrantServerIndex(http.url, timeout=20)

@@ -36,7 +36,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from tidemark.domain.errors import LockLostError, TransientError
 
@@ -171,32 +171,3 @@ class Retry:
 
 def _may_pass(error: BaseException) -> bool:
     return isinstance(error, TransientError) and not isinstance(error, LockLostError)
-
-
-class _Retrying:
-    def __init__(self, port: object, retry: Retry) -> None:
-        self._port = port
-        self._retry = retry
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        member = getattr(self._port, name)
-        if name in ("session", "writer") or not callable(member):
-            return member
-
-        def call(*arguments: Any, **named: Any) -> Any:
-            result = self._retry(lambda: member(*arguments, **named))
-            if not isinstance(result, Iterator):
-                return result
-            streams = [result]
-            return self._retry.stream(
-                lambda: streams.pop() if streams else member(*arguments, **named)
-            )
-
-        return call
-
-
-def retrying(port: T, timeout: float) -> T:
-    """A port whose calls wait."""
-    return cast(T, _Retrying(port, Retry(type(port).__name__, timeout)))

@@ -37,16 +37,16 @@ class VectorIndex(Protocol):
         Raises ``PermanentError`` when its points are lost.
         """
 
-    def mark(self, generation: int, source: str, mark: str) -> None:
-        """Write a source's tide mark into each collection of a generation, in place of the one before.
+    def write_epoch(self, generation: int, source: str, epoch: str) -> None:
+        """Write a source's epoch into each collection of a generation, in place of the one before.
 
         It is no point: no scan, count, search or look-up ever gives it.
         """
 
-    def marks(self, generation: int, source: str) -> tuple[str, str]:
-        """The marks in the collection of points and in that of sections, "" where there is none.
+    def epochs(self, generation: int, source: str) -> tuple[str, str]:
+        """The epochs in the collection of points and in that of sections, "" where there is none.
 
-        A collection that is restored from a backup has the mark of that time.
+        A collection that is restored from a backup has the epoch of that time.
         """
 
     def generations(self) -> list[int]:
@@ -59,7 +59,7 @@ class VectorIndex(Protocol):
         """The generation whose points are behind the live name."""
 
     def live_sections(self) -> int | None:
-        """The generation whose sections are behind the live name: the same, unless one name went astray."""
+        """The generation whose sections are behind the live name: the same, unless one was moved."""
 
     def switch(self, generation: int) -> None:
         """Put the live name over a generation, at once.

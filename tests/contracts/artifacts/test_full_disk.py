@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from tidemark.adapters.artifacts.store import FsspecArtifacts
 from tidemark.adapters.ledger.engine import Database
+from tidemark.adapters.retry import Retry
 from tidemark.domain.errors import PermanentError, TransientError
 
 
@@ -53,7 +54,7 @@ def test_lines_that_do_not_fit_end_in_one_error_of_ours(
 
 @pytest.mark.services
 def test_a_full_disk_of_the_database_server_is_called_that(postgres_url: str) -> None:
-    database = Database(postgres_url)
+    database = Database(postgres_url, Retry("The ledger"))
     refused = text("DO $$ BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = 'disk_full'; END $$")
     with pytest.raises(TransientError, match=r"no room.*Free some space on the server's disk"):
         database.rows(refused)

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from vector_index_cases import DIMENSION, direction, point, section, words
 
-from tidemark.adapters.index.qdrant_edge import folder as edge_folder
-from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+from tidemark.adapters.index import edge_folder as edge_folder
+from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.domain.errors import PermanentError, TransientError
 
 pytestmark = pytest.mark.services
@@ -26,7 +26,7 @@ PRELUDE = """
 import os, sys, time
 from pathlib import Path
 from vector_index_cases import *
-from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 folder = Path(sys.argv[1])
 index = QdrantEdgeIndex(folder, "tidemark", lock_timeout=30)
 """
@@ -103,8 +103,8 @@ def test_two_processes_write_at_once_and_both_are_kept(folder: Path) -> None:
 def test_waiting_is_logged_once_with_who_is_waited_for_and_ends_in_a_cure(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(edge_folder, "PATIENCE", 0.1)
-    caplog.set_level(logging.WARNING, "tidemark.adapters.index.qdrant_edge.folder")
+    monkeypatch.setattr(edge_folder, "FIRST_LINE", 0.1)
+    caplog.set_level(logging.WARNING, "tidemark.adapters.index.edge_folder")
     holder = start(folder, "with index.session(): print('open', flush=True); sys.stdin.read()")
     wait_for("open", holder)
     try:
@@ -257,7 +257,7 @@ def test_results_stay_exact_when_the_engine_has_tidied_up(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Seal early, so that sealed and growing segments, and the dead in both, answer together."""
-    monkeypatch.setattr("tidemark.adapters.index.qdrant_edge.folder.SEAL_KB", 1)
+    monkeypatch.setattr("tidemark.adapters.index.edge_folder.SEAL_KB", 1)
     index = QdrantEdgeIndex(folder)
     index.ensure(2, DIMENSION)
     for first in (0, 1500):

@@ -9,7 +9,7 @@ import pytest
 import qdrant_http
 from vector_index_cases import DIMENSION, direction, point, section
 
-from tidemark.adapters.index.qdrant.index import QdrantServerIndex
+from tidemark.adapters.index.qdrant import QdrantServerIndex
 from tidemark.domain.errors import TransientError
 
 pytestmark = pytest.mark.services
@@ -37,7 +37,7 @@ def test_a_killed_server_comes_back_with_all_it_had_said_yes_to(tmp_path: Path) 
         index.upsert_sections(1, [section(1)])
         index.set_payloads(1, [point(2, title="new")])
         index.delete_points(1, [point(0).point_id])
-        index.mark(1, "docs", "m")
+        index.write_epoch(1, "docs", "m")
     finally:
         server.send_signal(signal.SIGKILL)
         server.wait()
@@ -51,7 +51,7 @@ def test_a_killed_server_comes_back_with_all_it_had_said_yes_to(tmp_path: Path) 
         assert index.count_points(1) == 4
         assert index.get_points(1, [point(2).point_id])[0].payload["title"] == "new"
         assert index.search_dense(1, direction(30), 1)[0].payload["number"] == 3
-        assert index.marks(1, "docs") == ("m", "m")
+        assert index.epochs(1, "docs") == ("m", "m")
         assert index.built_under(1) == "made by this"
         index.upsert_points(1, [point(9)])
         assert server.wait(timeout=20) == 0  # as nobody asked it anything

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from vector_index_cases import direction, identity, point, section, words
 
-from tidemark.adapters.index.qdrant import requests as qdrant_requests
-from tidemark.adapters.index.qdrant.index import QdrantServerIndex
+from tidemark.adapters.index import qdrant as qdrant_requests
+from tidemark.adapters.index.qdrant import QdrantServerIndex
 from tidemark.domain.chunks import SparseVector
 from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
 
@@ -233,7 +233,7 @@ def test_a_scan_fetches_the_vectors_only_when_asked(server: Played) -> None:
 
 
 def test_a_mark_is_one_small_write_a_collection(server: Played) -> None:
-    QdrantServerIndex(server.url).mark(1, "docs", "m1")
+    QdrantServerIndex(server.url).write_epoch(1, "docs", "m1")
     assert [path for _, path, _ in server.asked] == [
         "/collections/tidemark__g1/points?wait=true",
         "/collections/tidemark__sections__g1/points?wait=true",

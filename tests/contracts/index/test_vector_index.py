@@ -135,7 +135,7 @@ def test_using_a_generation_that_does_not_exist_is_a_permanent_error(index: Vect
         lambda: index.get_vectors(5, [identity(1)]),
         lambda: list(index.scan_points(5, vectors=True)),
         lambda: index.dimension(5),
-        lambda: index.mark(5, "docs", "m1"),
+        lambda: index.write_epoch(5, "docs", "m1"),
         lambda: index.search_dense(5, direction(0), 3),
         lambda: index.search_lexical(5, words(1), 3),
         lambda: index.search_hybrid(5, direction(0), words(1), 3),

@@ -19,8 +19,8 @@ from vector_index_cases import (
     words,
 )
 
-from tidemark.adapters.index.layout import Layout, built_under_id, is_reserved, mark_id
-from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+from tidemark.adapters.index.layout import Layout, built_under_id, epoch_id, is_reserved
+from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.domain.chunks import PointWrite, StoredPoint
 from tidemark.ports import VectorIndex
 
@@ -40,38 +40,38 @@ def numbers(points: Iterable[StoredPoint]) -> list[int]:
 
 
 def test_a_source_without_a_mark_has_none(index: VectorIndex) -> None:
-    assert index.marks(GENERATION, "docs") == ("", "")
-    assert index.marks(7, "docs") == ("", "")
+    assert index.epochs(GENERATION, "docs") == ("", "")
+    assert index.epochs(7, "docs") == ("", "")
 
 
 def test_a_mark_is_written_into_both_collections_in_place_of_the_one_before(
     index: VectorIndex,
 ) -> None:
     for mark in ("first", "second", "second", "é 東京"):
-        index.mark(GENERATION, "docs", mark)
-        assert index.marks(GENERATION, "docs") == (mark, mark)
+        index.write_epoch(GENERATION, "docs", mark)
+        assert index.epochs(GENERATION, "docs") == (mark, mark)
 
 
 def test_each_source_and_each_generation_has_its_own_mark(index: VectorIndex) -> None:
     index.ensure(2, DIMENSION)
-    index.mark(GENERATION, "docs", "a")
-    index.mark(GENERATION, "docs/", "b")
-    index.mark(2, "docs", "c")
-    assert index.marks(GENERATION, "docs") == ("a", "a")
-    assert index.marks(GENERATION, "docs/") == ("b", "b")
-    assert index.marks(2, "docs") == ("c", "c")
-    assert index.marks(2, "docs/") == ("", "")
+    index.write_epoch(GENERATION, "docs", "a")
+    index.write_epoch(GENERATION, "docs/", "b")
+    index.write_epoch(2, "docs", "c")
+    assert index.epochs(GENERATION, "docs") == ("a", "a")
+    assert index.epochs(GENERATION, "docs/") == ("b", "b")
+    assert index.epochs(2, "docs") == ("c", "c")
+    assert index.epochs(2, "docs/") == ("", "")
     index.drop(2)
-    assert index.marks(2, "docs") == ("", "")
+    assert index.epochs(2, "docs") == ("", "")
     index.ensure(2, DIMENSION)
-    assert index.marks(2, "docs") == ("", "")
+    assert index.epochs(2, "docs") == ("", "")
 
 
 def test_marks_and_fingerprints_are_no_points(index: VectorIndex) -> None:
     index.ensure(GENERATION, DIMENSION, "fingerprint")
     with index.session():
         for n in range(3):
-            index.mark(GENERATION, f"source {n}", "m")
+            index.write_epoch(GENERATION, f"source {n}", "m")
         for having in ([], [0, 1, 2]):
             index.upsert_points(GENERATION, [point(n, 10 * n, source="a") for n in having])
             index.upsert_sections(GENERATION, [section(n, source="a") for n in having])
@@ -91,7 +91,7 @@ def test_marks_and_fingerprints_are_no_points(index: VectorIndex) -> None:
             assert not list(index.scan_points(GENERATION, where))
             assert index.count_points(GENERATION, where) == 0
             assert index.count_sections(GENERATION, where) == 0
-        ids = [mark_id("source 0"), built_under_id()]
+        ids = [epoch_id("source 0"), built_under_id()]
         assert index.get_points(GENERATION, ids) == index.get_sections(GENERATION, ids) == []
         assert index.get_vectors(GENERATION, ids) == {}
 
@@ -102,7 +102,7 @@ def test_marks_that_fill_pages_are_no_points_either(name: str, tmp_path: Path) -
     with ADAPTERS[name](tmp_path) as index, index.session():
         index.ensure(GENERATION, DIMENSION)
         for n in range(300):
-            index.mark(GENERATION, f"source {n}", "m")
+            index.write_epoch(GENERATION, f"source {n}", "m")
         index.upsert_points(GENERATION, [point(n) for n in range(300)])
         assert numbers(index.scan_points(GENERATION)) == list(range(300))
         assert index.count_points(GENERATION) == 300
@@ -113,16 +113,16 @@ def test_marks_that_fill_pages_are_no_points_either(name: str, tmp_path: Path) -
 def test_a_mark_changes_no_score(index: VectorIndex) -> None:
     index.upsert_points(GENERATION, [point(n, tokens=(n % 2, 5)) for n in range(4)])
     before = index.search_lexical(GENERATION, words(1), 9)
-    index.mark(GENERATION, "docs", "m")
+    index.write_epoch(GENERATION, "docs", "m")
     after = index.search_lexical(GENERATION, words(1), 9)
     assert [hit.score for hit in after] == pytest.approx([hit.score for hit in before])
 
 
 def test_no_id_of_a_point_is_reserved() -> None:
     assert not any(is_reserved(identity(n)) for n in range(1000))
-    assert is_reserved(mark_id("docs"))
+    assert is_reserved(epoch_id("docs"))
     assert is_reserved(built_under_id())
-    assert len({mark_id("docs"), mark_id("docs "), mark_id(""), built_under_id()}) == 4
+    assert len({epoch_id("docs"), epoch_id("docs "), epoch_id(""), built_under_id()}) == 4
 
 
 # What a generation was built under
@@ -149,9 +149,9 @@ def test_marks_and_fingerprints_outlast_a_reopening(name: str, tmp_path: Path) -
     with ADAPTERS[name](tmp_path) as index:
         index.ensure(GENERATION, DIMENSION, "made by this")
         index.upsert_points(GENERATION, [point(1)])
-        index.mark(GENERATION, "docs", "m1")
+        index.write_epoch(GENERATION, "docs", "m1")
     with ADAPTERS[name](tmp_path) as index:
-        assert index.marks(GENERATION, "docs") == ("m1", "m1")
+        assert index.epochs(GENERATION, "docs") == ("m1", "m1")
         assert index.built_under(GENERATION) == "made by this"
         assert index.dimension(GENERATION) == DIMENSION
         assert index.count_points(GENERATION) == 1
@@ -165,17 +165,17 @@ def test_a_collection_put_back_from_a_backup_has_the_mark_of_its_time(
     """The one of the points, or the one of the sections."""
     index = QdrantEdgeIndex(tmp_path / "index")
     index.ensure(GENERATION, DIMENSION)
-    index.mark(GENERATION, "docs", "old")
+    index.write_epoch(GENERATION, "docs", "old")
     names = (Layout("tidemark").points(GENERATION), Layout("tidemark").sections(GENERATION))
     for name in names:
         shutil.copytree(tmp_path / "index" / name, tmp_path / "backup" / name)
-    index.mark(GENERATION, "docs", "new")
+    index.write_epoch(GENERATION, "docs", "new")
     index.upsert_points(GENERATION, [point(1)])
     name = names[rolled_back]
     shutil.rmtree(tmp_path / "index" / name)
     shutil.copytree(tmp_path / "backup" / name, tmp_path / "index" / name)
     index.ensure(GENERATION, DIMENSION)
-    assert index.marks(GENERATION, "docs") == [("old", "new"), ("new", "old")][rolled_back]
+    assert index.epochs(GENERATION, "docs") == [("old", "new"), ("new", "old")][rolled_back]
     assert index.count_points(GENERATION) == rolled_back
 
 
@@ -183,10 +183,10 @@ def test_a_collection_put_back_from_a_backup_has_the_mark_of_its_time(
 def test_a_collection_that_is_lost_has_no_mark_and_is_made_anew(tmp_path: Path) -> None:
     index = QdrantEdgeIndex(tmp_path)
     index.ensure(GENERATION, DIMENSION)
-    index.mark(GENERATION, "docs", "m")
+    index.write_epoch(GENERATION, "docs", "m")
     shutil.rmtree(tmp_path / Layout("tidemark").sections(GENERATION))
     for _ in range(2):
-        assert index.marks(GENERATION, "docs") == ("m", "")
+        assert index.epochs(GENERATION, "docs") == ("m", "")
         index.ensure(GENERATION, DIMENSION)
 
 

@@ -17,7 +17,7 @@ from vector_index_cases import (
     words,
 )
 
-from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.domain.chunks import PointWrite, SparseVector
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.hashing import lexical_hash
@@ -30,7 +30,7 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorInde
         opened.ensure(GENERATION, DIMENSION, "model")
         opened.upsert_points(GENERATION, [point(1, source="a")])
         opened.upsert_sections(GENERATION, [section(2, source="a")])
-        opened.mark(GENERATION, "docs", "m")
+        opened.write_epoch(GENERATION, "docs", "m")
         yield opened
 
 
@@ -73,9 +73,9 @@ def test_what_is_lost_holds_nothing_and_the_rest_is_used_as_ever(
     for vectors in (False, True):
         assert len(list(index.scan_points(GENERATION, vectors=vectors))) == points
     assert len(list(index.scan_sections(GENERATION))) == sections
-    assert index.marks(GENERATION, "docs") == ("m" * points, "m" * sections)
-    index.mark(GENERATION, "docs", "n")
-    assert index.marks(GENERATION, "docs") == ("n" * points, "n" * sections)
+    assert index.epochs(GENERATION, "docs") == ("m" * points, "m" * sections)
+    index.write_epoch(GENERATION, "docs", "n")
+    assert index.epochs(GENERATION, "docs") == ("n" * points, "n" * sections)
     index.delete_points(GENERATION, [identity(1)])
     index.delete_sections(GENERATION, [identity(2)])
     assert index.count_points(GENERATION) == index.count_sections(GENERATION) == 0

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from vector_index_cases import DIMENSION, direction, point, section, words
 
+from tidemark.adapters.index.edge_folder import config
 from tidemark.adapters.index.layout import POINT_KEYS
-from tidemark.adapters.index.qdrant.index import QdrantServerIndex
-from tidemark.adapters.index.qdrant_edge.folder import config
-from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+from tidemark.adapters.index.qdrant import QdrantServerIndex
+from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.domain.errors import PermanentError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_an_unchanged_embedded_collection_is_not_written_to(
     edge: QdrantEdgeIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {p: p.stat().st_mtime_ns for p in tmp_path.glob("*/*.json")}
-    monkeypatch.delattr("tidemark.adapters.index.qdrant_edge.shard.config")
+    monkeypatch.delattr("tidemark.adapters.index.qdrant_edge.config")
     edge.ensure(1, DIMENSION, "")
     assert {p: p.stat().st_mtime_ns for p in tmp_path.glob("*/*.json")} == before
 
@@ -91,7 +91,7 @@ def test_an_unchanged_embedded_collection_is_not_written_to(
 def test_changed_settings_reach_a_collection_that_is_there(
     edge: QdrantEdgeIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidemark.adapters.index.qdrant_edge.folder.SEAL_KB", 1234)
+    monkeypatch.setattr("tidemark.adapters.index.edge_folder.SEAL_KB", 1234)
     with edge.session():
         assert edge.count_points(1) == 1
         edge.ensure(1, DIMENSION)

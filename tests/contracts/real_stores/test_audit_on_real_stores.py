@@ -11,9 +11,9 @@ from worlds import World, page
 
 from tidemark.adapters.artifacts.store import FsspecArtifacts
 from tidemark.adapters.embedding.lexical import Bm25Encoder
-from tidemark.adapters.index.qdrant_edge import index as qdrant_edge
-from tidemark.adapters.index.qdrant_edge import shard as qdrant_edge_shard
-from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+from tidemark.adapters.index import qdrant_edge as qdrant_edge
+from tidemark.adapters.index import qdrant_edge as qdrant_edge_shard
+from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.adapters.ledger.postgres import PostgresLedger
 from tidemark.stages.audit.report import AuditReport
 

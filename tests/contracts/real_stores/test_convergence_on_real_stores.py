@@ -14,7 +14,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from sqlalchemy import Engine, NullPool, create_engine
 from store_copies import Stores
 
-from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.adapters.ledger.postgres import PostgresLedger, metadata
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]

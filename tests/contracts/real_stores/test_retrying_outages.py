@@ -13,10 +13,9 @@ from uuid import uuid4
 import pytest
 
 from conftest import THROWAWAY
-from tidemark.adapters.index.qdrant.index import QdrantServerIndex
+from tidemark.adapters.index.qdrant import QdrantServerIndex
 from tidemark.adapters.ledger.migrations import upgrade
 from tidemark.adapters.ledger.postgres import PostgresLedger
-from tidemark.adapters.retry import retrying
 from tidemark.adapters.services.postgres import EmbeddedPostgres
 from tidemark.domain.chunks import PointWrite
 from tidemark.domain.errors import TransientError
@@ -123,7 +122,7 @@ def test_the_index_waits_for_a_server_that_is_killed_and_started_again(
     with ExitStack() as later:
         with qdrant(tmp_path) as port:
             real = QdrantServerIndex(f"http://127.0.0.1:{port}")
-            index = retrying(real, 60)
+            index = QdrantServerIndex(f"http://127.0.0.1:{port}", retry_timeout=60)
             index.ensure(1, 2)
             index.upsert_points(1, [before])
         with pytest.raises(TransientError):
@@ -137,4 +136,5 @@ def test_the_index_waits_for_a_server_that_is_killed_and_started_again(
             after.point_id,
         }
         real.close()
+        index.close()
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]

@@ -8,7 +8,7 @@ import pytest
 from worlds import World, page
 
 from tidemark.adapters.artifacts.store import FsspecArtifacts
-from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.adapters.ledger.postgres import PostgresLedger
 from unit.stages import test_housekeeping
 from unit.stages.takedown import test_takedown

@@ -1,7 +1,7 @@
 """Artifacts under any fsspec URL: a folder (the default), or an object store.
 
-In a folder a value is written aside, flushed to the disk and renamed into place; an object store shows
-an object only when its upload has ended. Lines are kept as plain text, so that a run can be looked into.
+In a folder a value is written to a temporary file, flushed to the disk and renamed; an object store shows an
+object only when its upload has ended. Lines are kept as plain text, so that a run can be looked into.
 """
 
 import errno
@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Protocol, TextIO, cast
+from typing import Any, BinaryIO, Protocol, TextIO, TypeVar, cast
 from uuid import uuid4
 
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
+from tidemark.adapters.retry import Retry
 from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
 from tidemark.ports import ArtifactEntry
 
@@ -29,6 +30,8 @@ TEMPORARY = ".tmp"
 
 ENCODING = "utf-8"
 ENCODING_ERRORS = "surrogatepass"
+
+T = TypeVar("T")
 
 
 def checked_key(key: str) -> str:
@@ -71,15 +74,15 @@ class LocalFolder:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._aside = root / TEMPORARY
+        self._temporary = root / TEMPORARY
         self._swept = False
 
     @contextmanager
-    def aside(self) -> Iterator[Path]:
+    def temporary(self) -> Iterator[Path]:
         """A path for a new file, on the same file system, gone at the end unless it was put."""
-        self._aside.mkdir(parents=True, exist_ok=True)
+        self._temporary.mkdir(parents=True, exist_ok=True)
         self._sweep()
-        path = self._aside / f"{os.getpid()}-{uuid4().hex}"
+        path = self._temporary / f"{os.getpid()}-{uuid4().hex}"
         try:
             yield path
         finally:
@@ -98,7 +101,7 @@ class LocalFolder:
             target.parent.mkdir(parents=True, exist_ok=True)
             file.replace(target)
 
-    def renew(self, key: str) -> bool:
+    def touch(self, key: str) -> bool:
         """Let the value count as written now; False where there is none any more."""
         try:
             os.utime(self._root / key)
@@ -167,7 +170,7 @@ class LocalFolder:
     def discard_unfinished(self, written_before: datetime, *, dry_run: bool) -> tuple[int, int]:
         """Remove what processes that were killed left unfinished; how many files, and their bytes."""
         count = size = 0
-        for path in self._aside.iterdir() if self._aside.is_dir() else ():
+        for path in self._temporary.iterdir() if self._temporary.is_dir() else ():
             try:
                 status = path.stat()
                 if _time(status.st_mtime) < written_before:
@@ -196,16 +199,16 @@ _LASTING = (
 """Errors that a retry meets again; all others may be the network's."""
 
 
-class Place(Protocol):
+class Backend(Protocol):
     """Where values lie. Every method may raise ``OSError``."""
 
-    def aside(self) -> AbstractContextManager[Path]:
+    def temporary(self) -> AbstractContextManager[Path]:
         """A path for a new file, to be filled and then put; gone at the end."""
 
     def put(self, key: str, file: Path) -> None:
         """Make the file's bytes the key's value, at once; may take the file away."""
 
-    def renew(self, key: str) -> bool:
+    def touch(self, key: str) -> bool:
         """Let a value count as written now; False where that needs it to be put again."""
 
     def open(self, key: str) -> BinaryIO: ...
@@ -225,11 +228,13 @@ class Place(Protocol):
 class FsspecArtifacts:
     """The ArtifactStore port under a URL: "/a/folder", "file:///a/folder", "s3://bucket/prefix", ...
 
+    retry_timeout: for how long a store that is away is asked again, each time.
     Raises ``ConfigurationError`` when the URL's kind is unknown or its package is not installed.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, retry_timeout: float = 0.0) -> None:
         self._url = url
+        self._retry = Retry("The artifact store", retry_timeout)
         try:
             # A listing remembered from before another process wrote would hide what it wrote.
             system, root = url_to_fs(url, use_listings_cache=False)
@@ -238,68 +243,75 @@ class FsspecArtifacts:
                 f"The artifact store {url} cannot be opened: {error}.",
                 "Set TIDEMARK_ARTIFACTS_URL to a folder, or install the fsspec package of its kind.",
             ) from error
-        self._place: Place
+        self._backend: Backend
         if isinstance(system, LocalFileSystem):
-            self._place = LocalFolder(Path(root))
+            self._backend = LocalFolder(Path(root))
         else:
-            self._place = _ObjectStore(system, root)
+            self._backend = _ObjectStore(system, root)
 
     def write(self, key: str, data: bytes) -> None:
-        with self._translated(checked_key(key)):
-            if self._holds(key, data) and self._place.renew(key):
+        def write() -> None:
+            if self._holds(key, data) and self._backend.touch(key):
                 return
-            with self._place.aside() as path:
+            with self._backend.temporary() as path:
                 path.write_bytes(data)
-                self._place.put(key, path)
+                self._backend.put(key, path)
+
+        self._ask(checked_key(key), write)
 
     def _holds(self, key: str, data: bytes) -> bool:
         try:
-            return self._place.size(key) == len(data) and self._read(key) == data
+            return self._backend.size(key) == len(data) and self._read(key) == data
         except KeyError:
             return False  # Deleted in between.
 
     def read(self, key: str) -> bytes:
-        with self._translated(checked_key(key)):
-            return self._read(key)
+        return self._ask(checked_key(key), lambda: self._read(key))
 
     def exists(self, key: str) -> bool:
-        with self._translated(checked_key(key)):
-            return self._place.size(key) is not None
+        return self._ask(checked_key(key), lambda: self._backend.size(key) is not None)
 
     def delete(self, key: str, *, written_before: datetime | None = None) -> bool:
-        with self._translated(checked_key(key)):
-            return self._place.delete(key, written_before)
+        return self._ask(checked_key(key), lambda: self._backend.delete(key, written_before))
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        with self._translated(prefix):
-            yield from self._place.keys(prefix)
+        return self._scan(prefix, self._backend.keys)
 
     def entries(self, prefix: str = "") -> Iterator[ArtifactEntry]:
-        with self._translated(prefix):
-            yield from self._place.entries(prefix)
+        return self._scan(prefix, self._backend.entries)
 
     def discard_unfinished(
         self, written_before: datetime, *, dry_run: bool = False
     ) -> tuple[int, int]:
-        with self._translated("of unfinished writes"):
-            return self._place.discard_unfinished(written_before, dry_run=dry_run)
+        return self._ask(
+            "of unfinished writes",
+            lambda: self._backend.discard_unfinished(written_before, dry_run=dry_run),
+        )
 
     @contextmanager
     def writer(self, key: str) -> Iterator["_Lines"]:
         with ExitStack() as unfinished:
             with self._translated(checked_key(key)):
-                path = unfinished.enter_context(self._place.aside())
+                path = unfinished.enter_context(self._backend.temporary())
                 file = path.open("w", encoding=ENCODING, errors=ENCODING_ERRORS, newline="\n")
                 unfinished.callback(_discard, file)
             yield _Lines(file, lambda: self._translated(key))
             with self._translated(key):
                 file.close()
-                self._place.put(key, path)
+                self._backend.put(key, path)
 
     def lines(self, key: str) -> Iterator[str]:
-        with self._translated(checked_key(key)):
-            file = self._open(key)
-        return self._lines(file, key)
+        files = [self._ask(checked_key(key), lambda: self._open(key))]
+
+        def read() -> Iterator[str]:
+            with self._translated(key):
+                # The one that is open already is for the first try.
+                file = files.pop() if files else self._open(key)
+                text = TextIOWrapper(file, encoding=ENCODING, errors=ENCODING_ERRORS, newline="\n")
+                with text:
+                    yield from without_ends(text, key)
+
+        return self._retry.stream(read)
 
     def _read(self, key: str) -> bytes:
         with self._open(key) as file:
@@ -307,14 +319,25 @@ class FsspecArtifacts:
 
     def _open(self, key: str) -> BinaryIO:
         try:
-            return self._place.open(key)
+            return self._backend.open(key)
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
             raise KeyError(key) from error
 
-    def _lines(self, file: BinaryIO, key: str) -> Iterator[str]:
-        text = TextIOWrapper(file, encoding=ENCODING, errors=ENCODING_ERRORS, newline="\n")
-        with text, self._translated(key):
-            yield from without_ends(text, key)
+    def _ask(self, key: str, call: Callable[[], T]) -> T:
+        """What ``call`` returns, called again while the store is away."""
+
+        def once() -> T:
+            with self._translated(key):
+                return call()
+
+        return self._retry(once)
+
+    def _scan(self, prefix: str, call: Callable[[str], Iterator[T]]) -> Iterator[T]:
+        def scan() -> Iterator[T]:
+            with self._translated(prefix):
+                yield from call(prefix)
+
+        return self._retry.stream(scan)
 
     @contextmanager
     def _translated(self, key: str) -> Iterator[None]:
@@ -355,7 +378,7 @@ class _ObjectStore:
         self._root = root.rstrip("/")
 
     @contextmanager
-    def aside(self) -> Iterator[Path]:
+    def temporary(self) -> Iterator[Path]:
         with TemporaryDirectory(prefix="tidemark-") as folder:
             yield Path(folder) / "value"
 
@@ -363,7 +386,7 @@ class _ObjectStore:
         self._system.makedirs(self._path(key).rpartition("/")[0], exist_ok=True)
         self._system.put_file(str(file), self._path(key))
 
-    def renew(self, key: str) -> bool:
+    def touch(self, key: str) -> bool:
         return False
 
     def open(self, key: str) -> BinaryIO:

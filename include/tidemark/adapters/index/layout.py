@@ -1,12 +1,12 @@
 """How an index is laid out in collections, shared by every adapter of VectorIndex."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 from uuid import UUID, uuid5
 
-from tidemark.domain.chunks import PointWrite
+from tidemark.domain.chunks import PointWrite, SparseVector, StoredPoint
 from tidemark.domain.errors import ConfigurationError, PermanentError
 
 Where: TypeAlias = Mapping[str, str | list[str]]
@@ -44,8 +44,8 @@ In a scan, which goes by id, they are all in one place.
 RESERVED_FROM = UUID(int=_RESERVED << 64)
 """The first of them."""
 
-MARK = "tidemark_mark"
-"""The key of a tide mark; a point's payload has none like it."""
+EPOCH = "tidemark_mark"
+"""The key of an epoch; a point's payload has none like it."""
 
 BUILT_UNDER = "tidemark_embed_fingerprint"
 """The key of the fingerprint that a generation was made under."""
@@ -82,14 +82,14 @@ def is_reserved(point_id: UUID) -> bool:
     return point_id.int >> 64 == _RESERVED
 
 
-def mark_id(source: str) -> UUID:
-    """Where a source's tide mark is kept, in each collection."""
+def epoch_id(source: str) -> UUID:
+    """Where a source's epoch is kept, in each collection."""
     return _reserved(f"mark {source}")
 
 
-def mark_of(source: str, mark: str) -> PointWrite:
-    """A tide mark as it is kept: without vectors, and with none of the keys that points are filtered by."""
-    return PointWrite(mark_id(source), {MARK: mark, "tidemark_source": source})
+def epoch_point(source: str, epoch: str) -> PointWrite:
+    """An epoch as it is kept: without vectors, and with none of the keys that points are filtered by."""
+    return PointWrite(epoch_id(source), {EPOCH: epoch, "tidemark_source": source})
 
 
 def built_under_id() -> UUID:
@@ -101,10 +101,44 @@ def _reserved(name: str) -> UUID:
     return UUID(int=RESERVED_FROM.int | uuid5(_NAMESPACE, name).int & (1 << 64) - 1)
 
 
-def said(payload: Mapping[str, object] | None, key: str) -> str:
+def stored_point(
+    key: object, payload: dict[str, Any] | None, vector: object, score: float = 0.0
+) -> StoredPoint | None:
+    """A point as it is kept, however damaged; None for what is reserved or has no id of ours."""
+    if isinstance(key, int):
+        return None
+    point_id = key if isinstance(key, UUID) else UUID(str(key))
+    if is_reserved(point_id):
+        return None
+    named = vector if isinstance(vector, dict) else {}
+    numbers: Any = named.get(DENSE)
+    words: Any = named.get(LEXICAL)
+    dense = tuple(numbers) if isinstance(numbers, list) else None
+    lexical = None
+    if hasattr(words, "indices"):
+        lexical = SparseVector(tuple(words.indices), tuple(words.values))
+    return StoredPoint(point_id, payload or {}, score, dense, lexical)
+
+
+def count_reserved(scroll: Callable[[UUID], tuple[Sequence[Any], object]]) -> int:
+    """How much in a collection is no point of ours but kept beside them.
+
+    scroll: gives the records from an id on, and the id where the next ones start, None for no more.
+    """
+    count, offset = 0, RESERVED_FROM
+    while True:
+        records, after = scroll(offset)
+        reserved = [record for record in records if is_reserved(UUID(str(record.id)))]
+        count += len(reserved)
+        if after is None or len(reserved) < len(records):
+            return count
+        offset = UUID(str(after))
+
+
+def text_under(payload: Mapping[str, object] | None, key: str) -> str:
     """The text under a key of something reserved, "" when it is not there."""
-    found = (payload or {}).get(key)
-    return found if isinstance(found, str) else ""
+    text = (payload or {}).get(key)
+    return text if isinstance(text, str) else ""
 
 
 def fusion_depth(k: int) -> int:
@@ -149,6 +183,10 @@ class Layout:
 
     def sections(self, generation: int) -> str:
         return f"{self.name}__sections__g{generation}"
+
+    def both(self, generation: int) -> tuple[str, str]:
+        """Its collections of points and of sections."""
+        return self.points(generation), self.sections(generation)
 
     def generation_of(self, collection: str) -> int | None:
         """The number in the name of a collection of points or of sections, None for any other."""

@@ -27,7 +27,7 @@ def in_step(ledger: Ledger, index: VectorIndex, source: str, generation: int) ->
     """
     mark = ledger.sources.epoch(source)
     with index.session():
-        if any(index.marks(n, source) != (mark, mark) for n in _marked(index, generation)):
+        if any(index.epochs(n, source) != (mark, mark) for n in _marked(index, generation)):
             return False
         return counts_agree(ledger, index, generation, source)
 
@@ -91,7 +91,7 @@ def put_mark(
     """Put one mark into the ledger and into some generations."""
     ledger.sources.write_epoch(source, mark)
     for generation in generations:
-        index.mark(generation, source, mark)
+        index.write_epoch(generation, source, mark)
 
 
 def close(job: Job, deps: Dependencies, generation: int) -> None:

@@ -117,7 +117,7 @@ def out_of_step(given: AuditDependencies, source: str, generation: int | None) -
     if generation is None:
         return False
     mark = given.ledger.sources.epoch(source)
-    found = given.index.marks(generation, source)
+    found = given.index.epochs(generation, source)
     if found == (mark, mark):
         return False
     return any(found) or not _in_step_elsewhere(given, source, generation, mark)
@@ -130,7 +130,7 @@ def _in_step_elsewhere(given: AuditDependencies, source: str, generation: int, m
     if generation in holding:
         return False
     # A source whose documents are all gone has marks and nothing else.
-    return any(index.marks(n, source) == (mark, mark) for n in holding or existing)
+    return any(index.epochs(n, source) == (mark, mark) for n in holding or existing)
 
 
 def _heal_source(

@@ -280,7 +280,7 @@ def _advance(stores: Stores, order: Order) -> None:
     in_step = [
         generation
         for generation in stores.index.generations()
-        if stores.index.marks(generation, source) == (mark, mark)
+        if stores.index.epochs(generation, source) == (mark, mark)
     ]
     if in_step:
         put_mark(stores.ledger, stores.index, source, in_step, fresh_mark(order.run_id))

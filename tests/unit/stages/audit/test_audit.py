@@ -342,13 +342,13 @@ def test_an_outage_in_the_midst_is_told_and_the_next_repair_goes_on(audited: Aud
 
 def test_the_tide_marks_agree_after_a_repair(audited: Audited) -> None:
     ledger, index = audited.world.ledger, audited.world.index
-    index.mark(1, "docs", "of a backup")
+    index.write_epoch(1, "docs", "of a backup")
     report = audited.audit()
     assert report.clean
     assert report.out_of_step == ("docs",)
     audited.audit(repair=True)
     mark = ledger.sources.epoch("docs")
-    assert index.marks(1, "docs") == (mark, mark)
+    assert index.epochs(1, "docs") == (mark, mark)
     assert audited.audit().out_of_step == ()
 
 
@@ -373,7 +373,7 @@ def test_what_a_restored_ledger_has_forgotten_is_left_to_the_next_run(audited: A
 def test_a_source_that_no_run_will_come_of_is_cleaned_up_at_once(audited: Audited) -> None:
     audited.names.clear()
     Damage(audited).add("unknown", "points")
-    audited.world.index.mark(1, "docs", "of a backup")
+    audited.world.index.write_epoch(1, "docs", "of a backup")
     report = audited.audit(repair=True)
     assert report.waiting == {}
     assert not report.differs

@@ -11,7 +11,7 @@ from audits import Audited
 from worlds import CountingEmbedder, World, page
 
 from fakes.embedder import HashEmbedder
-from tidemark.adapters.index.qdrant_edge.index import QdrantEdgeIndex
+from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.cli.audit import audit as rendered
 from tidemark.domain.chunks import PointWrite
 from tidemark.domain.identity import document_id
@@ -356,7 +356,7 @@ def test_a_source_that_is_not_in_the_new_generation_yet_is_not_out_of_step(
 def test_a_mark_that_disagrees_where_the_documents_are_is_told(
     changing: Audited, source: str, generation: int
 ) -> None:
-    changing.world.index.mark(generation, source, "of a backup")
+    changing.world.index.write_epoch(generation, source, "of a backup")
     assert changing.audit().out_of_step == (source,)
     changing.audit(repair=True)
     assert changing.audit().out_of_step == ()

@@ -557,11 +557,11 @@ def test_a_document_cut_short_in_its_first_write_is_found_and_taken_down(world: 
 
 def test_a_restored_index_does_not_bring_it_back(world: World) -> None:
     before = [(p.point_id, p.payload, p.dense) for p in world.index.scan_points(1, vectors=True)]
-    marks = world.index.marks(1, SOURCE)
+    marks = world.index.epochs(1, SOURCE)
     taken_down(world)
-    assert world.index.marks(1, SOURCE) != marks, "the takedown is a write like a run's"
+    assert world.index.epochs(1, SOURCE) != marks, "the takedown is a write like a run's"
     world.index.upsert_points(1, [PointWrite(k, p, d, SparseVector((), ())) for k, p, d in before])
-    world.index.mark(1, SOURCE, marks[0])
+    world.index.write_epoch(1, SOURCE, marks[0])
     assert live_uris(world) == {A, B}
     world.run()
     assert live_uris(world) == {B}
@@ -569,9 +569,9 @@ def test_a_restored_index_does_not_bring_it_back(world: World) -> None:
 
 
 def test_stores_that_are_out_of_step_stay_so_for_the_next_run_to_see(world: World) -> None:
-    world.index.mark(1, SOURCE, "of a backup")
+    world.index.write_epoch(1, SOURCE, "of a backup")
     taken_down(world)
-    assert world.index.marks(1, SOURCE) == ("of a backup", "of a backup")
+    assert world.index.epochs(1, SOURCE) == ("of a backup", "of a backup")
     assert world.ledger.sources.epoch(SOURCE) != "of a backup"
 
 

@@ -37,7 +37,7 @@ from tidemark.domain.errors import TidemarkError, TransientError
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 2.0
+FIRST_LINE = 2.0
 """Seconds of waiting after which one line of the log says who is waited for."""
 
 POLL = 0.02
@@ -124,9 +124,9 @@ class EdgeFolder:
         started = time.monotonic()
         try:
             try:
-                lock.acquire(timeout=min(PATIENCE, timeout))
+                lock.acquire(timeout=min(FIRST_LINE, timeout))
             except Timeout:
-                if timeout > PATIENCE:
+                if timeout > FIRST_LINE:
                     log.warning(
                         "Waiting up to %g s for %s, which has the index in %s open",
                         timeout,

@@ -1,1 +1,0 @@
-"""An index on a Qdrant server."""

@@ -1,1 +1,0 @@
-"""An index in this machine's files, by Qdrant's own engine."""

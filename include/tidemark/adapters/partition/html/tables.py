@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from tidemark.adapters.partition.html.tree import HEADINGS, text_of
+from tidemark.adapters.partition.html.tree import HEADINGS
 from tidemark.domain.documents import CELL
 
 MAX_SPAN = 200
@@ -24,6 +24,7 @@ _UNIT = re.compile(
     rf"[\[(]?(?:(?:in|en|per|pro|je|par|por)\s)?{_ONE_UNIT}{_POWER}(?:\s?[/·⋅*.]\s?{_ONE_UNIT}{_POWER}"
     rf"|\sper\s{_ONE_UNIT}|\s{_ONE_UNIT}{_POWER}){{0,3}}[\])]?"
 )
+_BLOCKS = frozenset({"p", "div", "li", "br", "pre", "dt", "dd", "ul", "ol", "tr", "td", "th"})
 # Cells repeated over their spans may cost this many characters a table; a page can ask for billions.
 REPEAT_BUDGET = 200_000
 # A table may grow by its spans to about so many times what is written in it, and a small one by so much.
@@ -66,7 +67,9 @@ def table_text(table: etree._Element) -> TableText:
     only_headers = True
     for row in _rows(table):
         cells = _cells(row)
-        is_header = bool(cells) and (_in_head(row) or all(cell.tag == "th" for cell in cells))
+        part = row.getparent()
+        in_head = part is not None and part.tag == "thead"
+        is_header = bool(cells) and (in_head or all(cell.tag == "th" for cell in cells))
         line = spans.line(cells, is_header=is_header)
         if not any(line):
             continue
@@ -152,21 +155,13 @@ def _is_number(text: str) -> bool:
 
 def _rows(table: etree._Element) -> list[etree._Element]:
     """The rows in the order they are shown: a footer may be written before the body."""
-    body: list[etree._Element] = []
-    foot: list[etree._Element] = []
-    head: list[etree._Element] = []
+    parts: dict[str, list[etree._Element]] = {"thead": [], "tbody": [], "tfoot": []}
     for child in table:
         if child.tag == "tr":
-            body.append(child)
-        elif child.tag in {"thead", "tbody", "tfoot"}:
-            part = {"thead": head, "tbody": body, "tfoot": foot}[child.tag]
-            part.extend(row for row in child if row.tag == "tr")
-    return head + body + foot
-
-
-def _in_head(row: etree._Element) -> bool:
-    parent = row.getparent()
-    return parent is not None and parent.tag == "thead"
+            parts["tbody"].append(child)
+        elif child.tag in parts:
+            parts[child.tag].extend(row for row in child if row.tag == "tr")
+    return [row for rows in parts.values() for row in rows]
 
 
 def _cells(row: etree._Element) -> list[etree._Element]:
@@ -228,29 +223,7 @@ def _cell_text(cell: etree._Element) -> str:
         return " ".join((cell.text or "").split())
     parts: list[str] = []
     for event, element in etree.iterwalk(cell, events=("start", "end")):
-        block = element.tag in {
-            "p",
-            "div",
-            "li",
-            "br",
-            "pre",
-            "dt",
-            "dd",
-            "ul",
-            "ol",
-            "tr",
-            "td",
-            "th",
-        }
-        if event == "start":
-            parts.append(" " if block else "")
-            parts.append(element.text or "")
-        elif element is not cell:
-            parts.append(" " if block else "")
-            parts.append(element.tail or "")
+        text = element.text if event == "start" else element.tail
+        if event == "start" or element is not cell:
+            parts += [" " if element.tag in _BLOCKS else "", text or ""]
     return " ".join("".join(parts).split())
-
-
-def caption_of(table: etree._Element) -> str:
-    caption = table.find("./caption")
-    return text_of(caption) if caption is not None else ""

@@ -20,7 +20,6 @@ from tidemark.adapters.partition.html.cleaner import parse_content
 from tidemark.adapters.partition.html.tree import HEADINGS, language_code, text_of
 from tidemark.adapters.partition.text.plain import (
     UNWRAPPED_WIDTH,
-    below,
     marked_headings,
     unwrapped_headings,
 )
@@ -252,7 +251,7 @@ def _with_wiki_headings(lines: list[str]) -> list[str]:
         return lines
     unwrapped = not any(_ATX.match(line) for line in prose)
     if unwrapped:
-        headings |= below(unwrapped_headings(prose, headings), headings)
+        headings |= unwrapped_headings(prose, headings)
     out: list[str] = []
     for index, line in enumerate(lines):
         heading, above = headings.get(index), prose[index - 1] if index else ""

@@ -7,7 +7,7 @@ apart and a missed one only makes a section longer.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from lxml import etree
@@ -66,7 +66,7 @@ def read_plain_text(text: str, *, titled: bool = True) -> etree._Element:
     base = _base_indent(_blocks(lines, {}))
     headings = marked_headings(lines)
     headings |= _numbered_headings(lines, base, headings)
-    headings |= below(unwrapped_headings(lines, headings), headings)
+    headings |= unwrapped_headings(lines, headings)
     blocks = _blocks(lines, headings)
     root = etree.Element("div")
     titled = titled and _is_title(blocks)
@@ -358,45 +358,35 @@ def marked_headings(lines: Sequence[str], *, markdown: bool = False) -> dict[int
     return wiki | drawn_headings
 
 
-def unwrapped_headings(lines: Sequence[str], taken: Iterable[int] = ()) -> dict[int, Heading]:
-    """Short lines right above a line too long to have been wrapped, in blocks of their own; level 1 or 2.
+def unwrapped_headings(lines: Sequence[str], others: Mapping[int, Heading]) -> dict[int, Heading]:
+    """Short lines right above a line too long to have been wrapped, in blocks of their own.
 
     Of two such lines together ("Results", "Growth in spring") the second is one level down. Captions and
-    what ends with a stop head nothing.
+    what ends with a stop head nothing. All are below the last of the ``others`` above them.
     """
-    claimed = set(taken)
-    headings: dict[int, Heading] = {}
+    levels: dict[int, int] = {}
     for index in range(len(lines) - 1):
-        above = index - 1
-        begins = above < 0 or not lines[above].strip() or above in claimed
-        if not begins or index in claimed or not _may_head(lines[index]):
+        begins = index == 0 or not lines[index - 1].strip() or index - 1 in others
+        if not begins or index in others or not _may_head(lines[index]):
             continue
         if len(lines[index + 1]) > UNWRAPPED_WIDTH:
-            headings[index] = Heading(1, lines[index].strip(), marked=False)
+            levels[index] = 1
         elif (
             index + 2 < len(lines)
-            and index + 1 not in claimed
+            and index + 1 not in others
             and _may_head(lines[index + 1])
             and len(lines[index + 2]) > UNWRAPPED_WIDTH
         ):
-            headings[index] = Heading(1, lines[index].strip(), marked=False)
-            headings[index + 1] = Heading(2, lines[index + 1].strip(), marked=False)
-    return headings
-
-
-def below(headings: Mapping[int, Heading], others: Mapping[int, Heading]) -> dict[int, Heading]:
-    """``headings`` with their levels under that of the last of the ``others`` above each."""
-    lowered: dict[int, Heading] = {}
+            levels[index], levels[index + 1] = 1, 2
+    headings: dict[int, Heading] = {}
     level = 0
-    for index in sorted({*headings, *others}):
+    for index in sorted({*levels, *others}):
         if index in others:
             level = others[index].level
         else:
-            heading = headings[index]
-            lowered[index] = replace(
-                heading, level=min(level + heading.level, _DEEPEST), marked=level > 0
-            )
-    return lowered
+            depth = min(level + levels[index], _DEEPEST)
+            headings[index] = Heading(depth, lines[index].strip(), marked=level > 0)
+    return headings
 
 
 def _may_head(line: str) -> bool:
@@ -426,13 +416,6 @@ def _may_be_title(text: str, *, spaced: bool) -> bool:
 # Numbers make headings only where they count up through the document; an ordinary numbered list stays a list.
 
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,4})(\.|\))?\s+(\S.*)$")
-_NAMED = re.compile(
-    r"(?P<name>part|book|title|teil|buch|partie|parte|livre|libro|chapter|kapitel|chapitre|capítulo|capitolo|"
-    r"hoofdstuk|article|artikel|artículo|articolo|artigo|section|abschnitt|sección|sezione|seção|"
-    r"schedule|annex|annexe|appendix|exhibit|attachment|anlage|anhang|anexo|allegato|bijlage|clause|§+)\s*"
-    r"(?P<number>(?:\d{1,3}[a-z]?(?:\.\d{1,3})*|[ivxlc]{1,7}|[A-Z])\b)(?P<rest>.*)$",
-    re.IGNORECASE,
-)
 _ANNEX_NAMES = (
     "schedule annex annexe appendix exhibit attachment anlage anhang anexo allegato bijlage"
 )
@@ -445,6 +428,11 @@ _NAMES_BY_RANK = (
 )
 _RANKS = {name: rank for rank, names in enumerate(_NAMES_BY_RANK) for name in names.split()}
 _ANNEXES = frozenset(_ANNEX_NAMES.split())
+_NAMED = re.compile(
+    rf"(?P<name>{'|'.join(_RANKS)}|§+)\s*"
+    r"(?P<number>(?:\d{1,3}[a-z]?(?:\.\d{1,3})*|[ivxlc]{1,7}|[A-Z])\b)(?P<rest>.*)$",
+    re.IGNORECASE,
+)
 _PARAGRAPH_RANK = 4
 _LEADER = re.compile(r"(?:\.\s?){3,}\s*\d*$|\s{3,}\d{1,4}$")
 _SENTENCE_END = re.compile(r"[.!?;]\W*$")

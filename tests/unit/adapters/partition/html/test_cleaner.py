@@ -1,14 +1,9 @@
 """A page loses its boilerplate and nothing else."""
 
-from collections.abc import Iterable
-from datetime import UTC, datetime
-
 import pytest
 
-from tidemark.adapters.partition.html.cleaner import clean_html, page_title, parse_content
-from tidemark.adapters.partition.html.reader import elements_of
+from tidemark.adapters.partition.html.cleaner import clean_html, page_title
 from tidemark.adapters.partition.html.tree import text_of
-from tidemark.domain.documents import Element, ElementKind, RawDocument
 from tidemark.domain.errors import DocumentError
 
 PROSE = "The gauge measures the height of the water every second and sends a mean each minute. "
@@ -25,38 +20,6 @@ def text(html: str) -> str:
 
 def content(inner: str) -> str:
     return text(page(f"<main>{ARTICLE}{inner}</main>"))
-
-
-@pytest.mark.parametrize(
-    "boilerplate",
-    [
-        "<nav><a href='/'>FURNITURE</a></nav>",
-        "<header><a href='/'>FURNITURE</a></header>",
-        "<footer><p>FURNITURE 2026, all rights reserved.</p></footer>",
-        "<div role='navigation'><a href='/a'>FURNITURE</a></div>",
-        "<div role='search'>FURNITURE</div>",
-        "<aside><ul><li><a href='/a'>FURNITURE</a></li></ul></aside>",
-        "<div class='cookie-banner'><p>FURNITURE: we use cookies.</p></div>",
-        "<div id='cookieConsent'>FURNITURE</div>",
-        "<a class='skip-link' href='#main'>Skip to content FURNITURE</a>",
-        "<ol class='breadcrumb'><li><a href='/'>FURNITURE</a></li></ol>",
-        "<div class='md-sidebar'><p>FURNITURE</p></div>",
-        "<div class='pagination'><a href='2'>FURNITURE</a></div>",
-        "<div class='prev-next'><a href='2'>FURNITURE</a></div>",
-        "<p hidden>FURNITURE</p>",
-        "<p style='color: red; display: none'>FURNITURE</p>",
-        "<span aria-hidden='true'>FURNITURE</span>",
-        "<script>FURNITURE</script><style>FURNITURE</style><template>FURNITURE</template>",
-        "<form><label>FURNITURE</label><input><button>Go</button></form>",
-        "<div class='share'><a href='x'>FURNITURE</a></div>",
-    ],
-)
-@pytest.mark.parametrize("place", ["outside", "inside"])
-def test_boilerplate_goes_wherever_it_stands(boilerplate: str, place: str) -> None:
-    inner, outer = (boilerplate, "") if place == "inside" else ("", boilerplate)
-    found = text(page(f"{outer}<main>{ARTICLE}{inner}</main>"))
-    assert "FURNITURE" not in found
-    assert found.startswith("Gauges The gauge measures")
 
 
 @pytest.mark.parametrize(
@@ -167,60 +130,6 @@ def test_a_page_that_is_nested_without_end_is_refused_with_its_name() -> None:
         clean_html(deep, "gauge.html")
 
 
-def test_a_heading_is_reached_by_its_permalink_its_id_or_its_section() -> None:
-    html = page(
-        "<main><h1 id='own'>A</h1><h2>B<a class='headerlink' href='#link'>¶</a></h2>"
-        "<section id='around'><div><h2>C</h2></div><p>x</p></section><a id='before'></a><h2>D</h2>"
-        "<h2><a name='inner'></a>E</h2><section id='far'><p>y</p><h2>F</h2></section></main>"
-    )
-    elements = elements_of(clean_html(html, "page").root)
-    anchors = {e.text: e.anchor for e in elements if e.kind is ElementKind.TITLE}
-    assert anchors == {
-        "A": "own",
-        "B": "link",
-        "C": "around",
-        "D": "before",
-        "E": "inner",
-        "F": None,
-    }
-
-
-def table_of(rows: str) -> str:
-    root = clean_html(page(f"<main>{ARTICLE}<table>{rows}</table></main>"), "page").root
-    return texts(elements_of(root), ElementKind.TABLE)[0]
-
-
-def texts(elements: Iterable[Element], kind: ElementKind) -> list[str]:
-    return [e.text for e in elements if e.kind is kind]
-
-
-def test_a_cell_over_several_rows_is_said_in_each() -> None:
-    head = "<tr><th>Place</th><th>Depth</th></tr>"
-    rows = f"{head}<tr><td rowspan=2>Pier</td><td>3 m</td></tr><tr><td>4 m</td></tr>"
-    assert table_of(rows) == "Place\tDepth\nPier\t3 m\nPier\t4 m"
-
-
-def test_a_heading_over_several_columns_names_each_of_them() -> None:
-    rows = "<tr><th colspan=2>Depth</th></tr><tr><th>low</th><th>high</th></tr><tr><td>1</td><td>2</td></tr>"
-    assert table_of(rows) == "Depth\tDepth\nlow\thigh\n1\t2"
-
-
-def test_spans_that_ask_for_billions_of_cells_are_bounded() -> None:
-    cell = "<td colspan=99999 rowspan=99999>" + "x" * 999 + "</td>"
-    assert len(table_of(f"<tr>{cell}</tr>" + "<tr><td>y</td><td>z</td></tr>" * 300)) < 2_000_000
-
-
-def test_code_keeps_its_lines_without_numbers_and_buttons() -> None:
-    code = (
-        "<div class='highlight'><table class='highlighttable'><tr><td class='linenos'><pre>1\n2</pre></td>"
-        "<td class='code'><pre><button>Copy</button><code>def f():\n    pass</code></pre></td></tr>"
-        "</table></div>"
-    )
-    elements = list(elements_of(clean_html(page(f"<main>{ARTICLE}{code}</main>"), "page").root))
-    assert texts(elements, ElementKind.CODE) == ["def f():\n    pass"]
-    assert not texts(elements, ElementKind.TABLE)
-
-
 def test_a_short_page_in_a_long_navigation_keeps_its_text_and_drops_the_navigation() -> None:
     links = "".join(
         f"<li><a href='/{n}'>Widget number {n} of the site</a></li>" for n in range(200)
@@ -259,58 +168,41 @@ def test_a_short_page_whose_main_part_holds_the_sidebar_too_drops_the_sidebar() 
     assert "Widget number" not in text
 
 
-ILLEGAL = [
-    ("\x01", ""), ("\b", ""), ("\x1b", ""), ("\ufffe", ""), ("\uffff", ""), ("\ud800", ""),
-    ("\x0b", " "), ("\x0c", " "), ("&#27;", ""), ("&#x8;", ""), ("&#11;", " "), ("&#xFFFF;", ""),
-]  # fmt: skip
+# Pages with hardly a word of their own.
+
+CHAPTERS = "".join(f"<li><a href='/{n}'>Chapter {n} of the guide</a></li>" for n in range(60))
 
 
-@pytest.mark.parametrize(("character", "left"), ILLEGAL)
-@pytest.mark.parametrize("whole_page", [True, False])
-def test_characters_that_are_not_xml_go_and_the_page_stays(
-    character: str, left: str, whole_page: bool
-) -> None:
-    inner = (
-        f"<h2 id='a{character}b'>C{character}D</h2><pre>e{character}f</pre>"
-        f"<p>g <b>h</b>i{character}j <span @click='k{character}l'>m</span></p>"
-        f"<table><tr><th>n{character}o</th><th>p</th></tr><tr><td>q</td><td>r</td></tr></table>"
+def short(body: str) -> str:
+    return text(page(body, "<title>Guide</title>"))
+
+
+def test_a_heading_alone_in_its_article_is_the_page() -> None:
+    sidebar = f"<div class='md-sidebar'><nav><label>Guide</label><ul>{CHAPTERS}</ul></nav></div>"
+    body = (
+        f"<header>Guide</header><main>{sidebar}<article><h1>404 - Not found</h1></article></main>"
     )
-    html = page(f"<main>{ARTICLE}{inner}</main>")
-    root = clean_html(html, "page").root if whole_page else parse_content(html, "page")
-    elements = list(elements_of(root))
-    (heading,) = (e for e in elements if e.level == 2)
-    assert (heading.anchor, heading.text) == (f"a{left}b", f"C{left}D")
-    assert texts(elements, ElementKind.CODE) == [f"e{left}f"]
-    assert f"g hi{left}j m" in texts(elements, ElementKind.TEXT)
-    assert f"n{left}o" in texts(elements, ElementKind.TABLE)[0]
+    assert short(body) == "404 - Not found"
 
 
-@pytest.mark.model
-@pytest.mark.parametrize("character", ["\x01", "\b", "\x0b", "\x0c", "\x1b", "\uffff"])
-@pytest.mark.parametrize(
-    ("media_type", "before"),
-    [
-        ("text/html", "<h1>Gauges</h1><pre>a{}b</pre><p>The mast a{}b.</p>"),
-        ("text/markdown", "# Gauges a{}b\n\nThe mast a{}b.\n\n```\na{}b\n```\n"),
-        ("text/plain", "Gauges a{}b\n\nThe mast a{}b stands there.\n"),
-        ("text/x-rst", "Gauges\n======\n\nThe mast a{}b::\n\n    a{}b\n"),
-        ("message/rfc822", "Subject: Gauges\nContent-Type: text/plain\n\nThe mast a{}b stands.\n"),
-        (
-            "message/rfc822",
-            "Subject: Gauges\nContent-Type: text/html\n\n<pre>The mast a{}b</pre>\n",
-        ),
-    ],
-)
-def test_a_control_character_quarantines_no_document(
-    media_type: str, before: str, character: str
-) -> None:
-    from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
+def test_a_heading_alone_in_the_main_part_is_the_page() -> None:
+    assert short(f"<nav><ul>{CHAPTERS}</ul></nav><main><h1>Tides</h1></main>") == "Tides"
 
-    content = before.replace("{}", character).encode()
-    raw = RawDocument(
-        "file:///gauges", content, media_type, "utf-8", datetime(2026, 1, 1, tzinfo=UTC)
+
+def test_a_list_of_links_in_the_main_part_stays_with_its_heading() -> None:
+    assert "Chapter 59" in short(f"<main><h1>Guides</h1><nav><ul>{CHAPTERS}</ul></nav></main>")
+    assert "Chapter 59" in short(f"<main><h1>Guides</h1><ul>{CHAPTERS}</ul></main>")
+
+
+def test_text_beside_a_main_part_that_is_a_heading_alone_stays() -> None:
+    prose = "The gauge measures the height of the water every second. " * 8
+    assert prose.strip() in short(f"<main><h1>Tides</h1></main><div><p>{prose}</p></div>")
+
+
+def test_an_excerpt_in_a_list_of_one_keeps_to_itself() -> None:
+    post = (
+        "<article><header><ul><li>May 3</li></ul></header><h2>New</h2><p>It is here.</p></article>"
     )
-    document = UnstructuredPartitioner().partition(raw)
-    found = " ".join(element.text for element in document.elements)
-    assert character not in found
-    assert "mast" in found
+    found = short(f"<nav><ul>{CHAPTERS}</ul></nav><main><div><h1>2022</h1>{post}</div></main>")
+    assert "It is here." in found
+    assert "Chapter" not in found

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 
 from lxml import etree
 
-from tidemark.adapters.partition.html.tree import HEADINGS, drop, text_of
+from tidemark.adapters.partition.html.tree import HEADINGS, KIND, drop, text_of
 
-KIND = "data-tm-kind"
 _DRAWINGS = frozenset({"katex-html", "MathJax_Preview", "MJXc-display", "mjx-chtml"})
 _WRAPPERS = frozenset(
     {"katex", "katex-mathml", "katex-display", "katex-block", "math", "arithmatex", "MathJax",

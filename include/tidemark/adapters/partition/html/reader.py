@@ -14,22 +14,25 @@ from lxml import etree
 from tidemark.adapters.media import syntax_of_attributes
 from tidemark.adapters.partition.html.cleaner import clean_html
 from tidemark.adapters.partition.html.lines import LINE_END, with_line_ends
-from tidemark.adapters.partition.html.math import KIND, spell_formulas
-from tidemark.adapters.partition.html.tables import is_layout, table_text
+from tidemark.adapters.partition.html.math import spell_formulas
+from tidemark.adapters.partition.html.tables import (
+    LINE_NUMBERS,
+    caption_paragraph,
+    read_tables,
+    table_element,
+)
 from tidemark.adapters.partition.html.tree import (
+    ANCHOR,
     HEADINGS,
+    KIND,
     classes_of,
     drop,
     is_permalink,
     text_of,
-    words_of,
 )
 from tidemark.domain.documents import Element, ElementKind, PartitionedDocument
 
-_ANCHOR = "data-tm-anchor"
 _SYNTAX = "data-tm-syntax"
-_TABLE = "data-tm-table"
-_HEADER_ROWS = "data-tm-header-rows"
 
 _BLOCKS = HEADINGS | frozenset(
     {"address", "article", "aside", "blockquote", "body", "center", "dd", "details", "dir", "div", "dl",
@@ -132,8 +135,9 @@ def elements_of(root: etree._Element) -> Iterator[Element]:
         if event == "start":
             if is_block:
                 blocks.append(_block(element, blocks[-1] if blocks else None, numbers))
-            if element.tag == "table" and element.get(_TABLE):
-                yield _table_element(element)
+            table = table_element(element) if element.tag == "table" else None
+            if table is not None:
+                yield table
             if element.tag in _SILENT:
                 walk.skip_subtree()
             else:
@@ -149,7 +153,7 @@ def _block(
     element: etree._Element, outer: _Block | None, numbers: dict[etree._Element, int]
 ) -> _Block:
     """What an element's text is, from its tag and from the block that it is in."""
-    tag, anchor = element.tag, element.get(_ANCHOR)
+    tag, anchor = element.tag, element.get(ANCHOR)
     outer = outer or _Block(ElementKind.TEXT)
     if tag in HEADINGS:
         return _Block(ElementKind.TITLE, int(tag[1]), outer.depth, anchor)
@@ -163,12 +167,6 @@ def _block(
     if kind is None:
         return outer
     return _Block(kind, None, outer.depth, anchor, element.get(_SYNTAX) or "")
-
-
-def _table_element(table: etree._Element) -> Element:
-    rows = int(table.get(_HEADER_ROWS) or 0)
-    text = table.get(_TABLE) or ""
-    return Element(ElementKind.TABLE, text, anchor=table.get(_ANCHOR), header_rows=rows)
 
 
 def _number(item: etree._Element, numbers: dict[etree._Element, int]) -> str:
@@ -201,9 +199,7 @@ def _normalise(root: etree._Element) -> None:
     _distribute_tab_labels(root)
     spell_formulas(root)
     _join_note_marks(root)
-    for table in list(root.iter("table")):
-        if table is root or table.getparent() is not None:
-            _read_table(table)
+    read_tables(root)
     for element in list(root.iter("*")):
         if element is root or element.getparent() is not None:
             _rewrite(element, root)
@@ -216,7 +212,7 @@ def _normalise(root: etree._Element) -> None:
         else:
             anchor = _heading_anchor(heading, root)
             if anchor:
-                heading.set(_ANCHOR, anchor)
+                heading.set(ANCHOR, anchor)
     if root.tag != "body":
         root.tag = "div"
 
@@ -226,7 +222,7 @@ def _rewrite(element: etree._Element, root: etree._Element) -> None:
     if tag in _REWRITES:
         _REWRITES[tag](element)
     elif tag == "dt" and element.get("id"):
-        element.set(_ANCHOR, element.get("id") or "")
+        element.set(ANCHOR, element.get("id") or "")
     elif tag in {"p", "div"} and _CAPTION_CLASSES & classes_of(element):
         element.set(KIND, "caption")
     if element.get("role") == "heading" and tag not in HEADINGS and element is not root:
@@ -260,7 +256,7 @@ def _anchor(element: etree._Element) -> None:
         owner = next((a for a in element.iterancestors() if a.tag in HEADINGS | {"dt"}), None)
         fragment = href.partition("#")[2]
         if owner is not None and fragment:
-            owner.set(_ANCHOR, fragment)
+            owner.set(ANCHOR, fragment)
         drop(element)
     elif text_of(element) in _BACKLINK_TEXT and href.startswith("#"):
         drop(element)
@@ -278,7 +274,7 @@ def _heads_a_callout(heading: etree._Element, root: etree._Element) -> bool:
 
 def _heading_anchor(heading: etree._Element, root: etree._Element) -> str | None:
     """The fragment that shows a heading: its permalink's, its id's, or that of what it heads."""
-    own = heading.get(_ANCHOR) or heading.get("id")
+    own = heading.get(ANCHOR) or heading.get("id")
     if own:
         return str(own)
     before = heading.getprevious()
@@ -313,16 +309,10 @@ def _distribute_tab_labels(root: etree._Element) -> None:
             continue
         for label, panel in zip(list(labels), list(panels), strict=True):
             if text_of(panel):  # else a picture, which is not read
-                caption = _caption(text_of(label))
+                caption = caption_paragraph(text_of(label))
                 caption.tail, panel.text = panel.text, None
                 panel.insert(0, caption)
         drop(labels)
-
-
-def _caption(text: str) -> etree._Element:
-    caption = etree.Element("p", {KIND: "caption"})
-    caption.text = text
-    return caption
 
 
 def _name_captions(root: etree._Element) -> None:
@@ -335,55 +325,8 @@ def _name_captions(root: etree._Element) -> None:
             paragraph.set(KIND, "caption")
 
 
-# Tables.
-
-
-def _read_table(table: etree._Element) -> None:
-    """A table of data keeps its text alone; one that numbers code, or arranges a page, is none any more."""
-    code = [p for p in table.iter("pre") if not _is_line_numbers(p)]
-    numbered = words_of(table.get("class") or "") & {"highlighttable", "rouge"}
-    parent = table.getparent()
-    if len(code) == 1 and (numbered or any(map(_is_line_numbers, table.iter("pre")))):
-        code[0].tail = table.tail
-        if parent is not None:
-            parent.replace(table, code[0])
-        return
-    if is_layout(table):
-        _unfold_layout(table)
-        return
-    read = table_text(table)
-    caption = table.find("./caption")
-    if caption is not None and text_of(caption):
-        table.addprevious(_caption(text_of(caption)))
-    around = (
-        parent.get("id") if parent is not None and "table" in (parent.get("class") or "") else None
-    )
-    anchor = table.get("id") or around
-    for child in list(table):
-        table.remove(child)
-    table.text = None
-    if not read.text:
-        drop(table)
-        return
-    table.set(_TABLE, read.text)
-    table.set(_HEADER_ROWS, str(read.header_rows))
-    if anchor:
-        table.set(_ANCHOR, anchor)
-
-
-def _unfold_layout(table: etree._Element) -> None:
-    table.tag = "div"
-    for part in table.iter("tr", "td", "th", "tbody", "thead", "tfoot", "caption"):
-        # Parts of a data table inside a cell keep their tags.
-        if next(a for a in part.iterancestors() if a.tag in {"table", "div"}).tag == "div":
-            part.tag = "div"
-
-
 # Code.
 
-_LINE_NUMBERS = frozenset(
-    ["linenos", "linenumbers", "lineno", "linenodiv", "gutter", "line-numbers-rows"]
-)
 _WRAPPING = frozenset(["div", "figure", "span", "td", "tr", "tbody", "table"])
 _PROSE = HEADINGS | frozenset(["p", "ul", "ol", "dl", "section", "article", "blockquote"])
 _WRAPPERS = 4
@@ -397,7 +340,7 @@ def _flatten_code(element: etree._Element) -> None:
     if syntax:
         element.set(_SYNTAX, syntax)
     for part in list(element.iter("*")):
-        if part is not element and (part.tag == "button" or classes_of(part) & _LINE_NUMBERS):
+        if part is not element and (part.tag == "button" or classes_of(part) & LINE_NUMBERS):
             drop(part)
     parts: list[str] = []
     for event, part in etree.iterwalk(element, events=("start", "end")):
@@ -435,12 +378,6 @@ def _syntax(pre: etree._Element) -> str:
 
 def _attributes(element: etree._Element) -> dict[str, str]:
     return {str(name): str(value) for name, value in element.attrib.items()}
-
-
-def _is_line_numbers(pre: etree._Element) -> bool:
-    return bool(re.fullmatch(r"[\d\s]+", text_of(pre))) and any(
-        _LINE_NUMBERS & classes_of(a) for a in [pre, *pre.iterancestors()]
-    )
 
 
 # Notes at the foot of a page: each a block of its own that begins with its mark, "[1] See the archive.".

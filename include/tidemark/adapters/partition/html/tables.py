@@ -6,10 +6,18 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from tidemark.adapters.partition.html.tree import HEADINGS
-from tidemark.domain.documents import CELL
+from tidemark.adapters.partition.html.tree import (
+    ANCHOR,
+    HEADINGS,
+    KIND,
+    classes_of,
+    drop,
+    text_of,
+    words_of,
+)
+from tidemark.domain.documents import CELL, Element, ElementKind
 
-MAX_SPAN = 200
+_MAX_SPAN = 200
 _YEAR = re.compile(r"(?:19|20|21)\d\d(?:[/–-]\d{2,4})?")
 _UNIT_LABEL = re.compile(r"units?|einheit(?:en)?|unités?|unidad(?:es)?|unità", re.IGNORECASE)
 _ONE_UNIT = (
@@ -28,9 +36,83 @@ _BLOCKS = frozenset({"p", "div", "li", "br", "pre", "dt", "dd", "ul", "ol", "tr"
 # Cells repeated over their spans may cost this many characters a table; a page can ask for billions.
 REPEAT_BUDGET = 200_000
 # A table may grow by its spans to about so many times what is written in it, and a small one by so much.
-REPEAT_FACTOR = 20
-REPEAT_CELLS = 500
-REPEAT_TEXT = 2_000
+_REPEAT_FACTOR = 20
+_REPEAT_CELLS = 500
+_REPEAT_TEXT = 2_000
+_TEXT = "data-tm-table"
+_HEADER_ROWS = "data-tm-header-rows"
+LINE_NUMBERS = frozenset(
+    {"linenos", "linenumbers", "lineno", "linenodiv", "gutter", "line-numbers-rows"}
+)
+
+
+def read_tables(root: etree._Element) -> None:
+    """Read the tables under ``root``, in place: what is left of one of data is for ``table_element``."""
+    for table in list(root.iter("table")):
+        if table is root or table.getparent() is not None:
+            _read_table(table)
+
+
+def table_element(table: etree._Element) -> Element | None:
+    """The element of a table that was read, None for one that was not."""
+    text = table.get(_TEXT)
+    if not text:
+        return None
+    rows = int(table.get(_HEADER_ROWS) or 0)
+    return Element(ElementKind.TABLE, text, anchor=table.get(ANCHOR), header_rows=rows)
+
+
+def _read_table(table: etree._Element) -> None:
+    """A table of data keeps its text alone; one that numbers code, or arranges a page, is none any more."""
+    code = [p for p in table.iter("pre") if not _is_line_numbers(p)]
+    numbered = words_of(table.get("class") or "") & {"highlighttable", "rouge"}
+    parent = table.getparent()
+    if len(code) == 1 and (numbered or any(map(_is_line_numbers, table.iter("pre")))):
+        code[0].tail = table.tail
+        if parent is not None:
+            parent.replace(table, code[0])
+        return
+    if _is_layout(table):
+        _unfold_layout(table)
+        return
+    read = table_text(table)
+    caption = table.find("./caption")
+    if caption is not None and text_of(caption):
+        table.addprevious(caption_paragraph(text_of(caption)))
+    around = (
+        parent.get("id") if parent is not None and "table" in (parent.get("class") or "") else None
+    )
+    anchor = table.get("id") or around
+    for child in list(table):
+        table.remove(child)
+    table.text = None
+    if not read.text:
+        drop(table)
+        return
+    table.set(_TEXT, read.text)
+    table.set(_HEADER_ROWS, str(read.header_rows))
+    if anchor:
+        table.set(ANCHOR, anchor)
+
+
+def _unfold_layout(table: etree._Element) -> None:
+    table.tag = "div"
+    for part in table.iter("tr", "td", "th", "tbody", "thead", "tfoot", "caption"):
+        # Parts of a data table inside a cell keep their tags.
+        if next(a for a in part.iterancestors() if a.tag in {"table", "div"}).tag == "div":
+            part.tag = "div"
+
+
+def _is_line_numbers(pre: etree._Element) -> bool:
+    return bool(re.fullmatch(r"[\d\s]+", text_of(pre))) and any(
+        LINE_NUMBERS & classes_of(a) for a in [pre, *pre.iterancestors()]
+    )
+
+
+def caption_paragraph(text: str) -> etree._Element:
+    caption = etree.Element("p", {KIND: "caption"})
+    caption.text = text
+    return caption
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +127,7 @@ class TableText:
     header_rows: int
 
 
-def is_layout(table: etree._Element) -> bool:
+def _is_layout(table: etree._Element) -> bool:
     """Whether a table arranges a page instead of data: its cells are then read as blocks."""
     if table.get("role") in {"presentation", "none"}:
         return True
@@ -78,7 +160,7 @@ def table_text(table: etree._Element) -> TableText:
         rows.append(line)
     if header_rows == len(rows):
         header_rows = 0
-    header_rows += int(header_rows > 0 and has_units(rows, header_rows))
+    header_rows += int(header_rows > 0 and _has_units(rows, header_rows))
     return TableText("\n".join(join_cells(row) for row in rows), header_rows)
 
 
@@ -103,10 +185,10 @@ def header_rows_of(rows: Sequence[Sequence[str]]) -> int:
         and _names_columns(rows[1:], grouped=True)
     ):
         count = 2
-    return count + int(count > 0 and has_units(rows, count))
+    return count + int(count > 0 and _has_units(rows, count))
 
 
-def has_units(rows: Sequence[Sequence[str]], index: int) -> bool:
+def _has_units(rows: Sequence[Sequence[str]], index: int) -> bool:
     """Whether a row below the header gives the units of the columns ("in m", "°C"), with numbers under it."""
     if len(rows) <= index + 1:
         return False
@@ -174,9 +256,9 @@ class _Spans:
     def __init__(self, table: etree._Element) -> None:
         self._carried: dict[int, tuple[int, str]] = {}  # column → rows it still reaches, its text
         written = sum(len(text) for text in table.itertext())
-        self._budget = min(REPEAT_BUDGET, REPEAT_TEXT + REPEAT_FACTOR * written)
+        self._budget = min(REPEAT_BUDGET, _REPEAT_TEXT + _REPEAT_FACTOR * written)
         # An empty cell costs a tab too, and a column in each row that it reaches.
-        self._cells = REPEAT_CELLS + REPEAT_FACTOR * sum(1 for _ in table.iter("td", "th"))
+        self._cells = _REPEAT_CELLS + _REPEAT_FACTOR * sum(1 for _ in table.iter("td", "th"))
 
     def line(self, cells: list[etree._Element], *, is_header: bool) -> list[str]:
         """One row, with the cells above that reach into it."""
@@ -214,7 +296,7 @@ class _Spans:
 
 def _span(cell: etree._Element, attribute: str) -> int:
     value = (cell.get(attribute) or "1").strip()
-    return min(max(int(value), 1), MAX_SPAN) if value.isascii() and value.isdigit() else 1
+    return min(max(int(value), 1), _MAX_SPAN) if value.isascii() and value.isdigit() else 1
 
 
 def _cell_text(cell: etree._Element) -> str:

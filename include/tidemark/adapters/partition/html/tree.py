@@ -7,6 +7,9 @@ from lxml import etree
 
 from tidemark.domain.errors import DocumentError
 
+# What a tag has no place for, written on it as an attribute.
+KIND = "data-tm-kind"
+ANCHOR = "data-tm-anchor"
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 PERMALINK_TEXT = frozenset(
     {"", "¶", "#", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "\u200b"}

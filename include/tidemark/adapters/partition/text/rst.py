@@ -30,7 +30,7 @@ _CODE = frozenset(
 )  # fmt: skip
 _OURS = _SILENT | _CODE | {"class", "highlight"}
 """Names that docutils knows too, or not at all, and that are read here."""
-_SPOKEN = {"testcode": "python", "doctest": "pycon", "ipython": "pycon"}
+_IMPLIED_SYNTAX = {"testcode": "python", "doctest": "pycon", "ipython": "pycon"}
 # Without content, any other directive marks a place for references to it and shows nothing.
 _DESCRIBING = re.compile(
     r"\w+:\w+|auto\w+|class|function|method|attribute|data|exception|property|decorator|decoratormethod|staticmethod"
@@ -46,8 +46,8 @@ _SPHINX = re.compile(
     re.MULTILINE,
 )
 _NEAR_LINES = 12
-HIGHLIGHT = "tm-highlight"
-UNSPOKEN = "tm-plain"
+_HIGHLIGHT = "tm-highlight"
+_NO_SYNTAX = "tm-plain"
 _VERSIONS = {
     "versionadded": "Added in version",
     "versionchanged": "Changed in version",
@@ -96,7 +96,7 @@ class _Passing(Directive):  # type: ignore[misc]  # docutils has no types
         if self.name == "highlight":
             syntax = canonical_syntax(argument)
             return [
-                nodes.container(classes=[HIGHLIGHT, *([f"language-{syntax}"] if syntax else [])])
+                nodes.container(classes=[_HIGHLIGHT, *([f"language-{syntax}"] if syntax else [])])
             ]
         if self.name in _CODE:
             return [self._code(argument)]
@@ -110,15 +110,15 @@ class _Passing(Directive):  # type: ignore[misc]  # docutils has no types
         if argument and self.content:
             return self._described(argument)
         if argument and _DESCRIBING.fullmatch(self.name):
-            repeated = self.name in _MARKING and self._said_below(argument)
+            repeated = self.name in _MARKING and self._is_repeated_below(argument)
             return [] if repeated else self._described(argument)
         return self._inner()
 
     def _code(self, argument: str) -> nodes.literal_block:
-        syntax = canonical_syntax(argument) or _SPOKEN.get(self.name, "")
+        syntax = canonical_syntax(argument) or _IMPLIED_SYNTAX.get(self.name, "")
         classes = [f"language-{syntax}"] if syntax else []
         if self.name == "parsed-literal" or (argument and not syntax):
-            classes = [UNSPOKEN]
+            classes = [_NO_SYNTAX]
         return nodes.literal_block("", "\n".join(self.content), classes=classes)
 
     def _is_signature(self, argument: str) -> bool:
@@ -126,7 +126,7 @@ class _Passing(Directive):  # type: ignore[misc]  # docutils has no types
         described = getattr(self.state.document.settings, "tidemark_sphinx", False)
         return bool(described or _SIGNATURE.search(argument))
 
-    def _said_below(self, argument: str) -> bool:
+    def _is_repeated_below(self, argument: str) -> bool:
         """Whether what follows says the name itself, as the heading under a mark for references does."""
         source, offset = self.state_machine.input_lines, self.state_machine.line_offset + 1
         near = [line.strip() for line in source[offset : offset + _NEAR_LINES]]
@@ -232,11 +232,11 @@ def _name_syntaxes(root: etree._Element) -> None:
     named = ""
     for element in list(root.iter("div", "pre")):
         classes = (element.get("class") or "").split()
-        if HIGHLIGHT in classes:
+        if _HIGHLIGHT in classes:
             named = element.get("lang") or ""  # what docutils writes for "language-python"
             drop(element)
         elif element.tag == "pre" and named and "literal-block" in classes:
-            element.set("lang", element.get("lang") or ("" if UNSPOKEN in classes else named))
+            element.set("lang", element.get("lang") or ("" if _NO_SYNTAX in classes else named))
 
 
 def _register_unknown(text: str) -> None:

@@ -35,29 +35,8 @@ def test_a_heading_is_reached_by_its_permalink_its_id_or_its_section() -> None:
     }
 
 
-def table_of(rows: str) -> str:
-    root = clean_html(page(f"<main>{ARTICLE}<table>{rows}</table></main>"), "page").root
-    return texts(elements_of(root), ElementKind.TABLE)[0]
-
-
 def texts(elements: Iterable[Element], kind: ElementKind) -> list[str]:
     return [e.text for e in elements if e.kind is kind]
-
-
-def test_a_cell_over_several_rows_is_said_in_each() -> None:
-    head = "<tr><th>Place</th><th>Depth</th></tr>"
-    rows = f"{head}<tr><td rowspan=2>Pier</td><td>3 m</td></tr><tr><td>4 m</td></tr>"
-    assert table_of(rows) == "Place\tDepth\nPier\t3 m\nPier\t4 m"
-
-
-def test_a_heading_over_several_columns_names_each_of_them() -> None:
-    rows = "<tr><th colspan=2>Depth</th></tr><tr><th>low</th><th>high</th></tr><tr><td>1</td><td>2</td></tr>"
-    assert table_of(rows) == "Depth\tDepth\nlow\thigh\n1\t2"
-
-
-def test_spans_that_ask_for_billions_of_cells_are_bounded() -> None:
-    cell = "<td colspan=99999 rowspan=99999>" + "x" * 999 + "</td>"
-    assert len(table_of(f"<tr>{cell}</tr>" + "<tr><td>y</td><td>z</td></tr>" * 300)) < 2_000_000
 
 
 def test_code_keeps_its_lines_without_numbers_and_buttons() -> None:

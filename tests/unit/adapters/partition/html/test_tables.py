@@ -114,3 +114,23 @@ def test_the_spans_of_an_honest_table_are_all_read() -> None:
     assert lines[0].split("\t") == ["Part"] + ["Week"] * 40
     assert lines[1:31] == ["group 0\ta"] + ["group 0\tb"] * 29
     assert lines[-1] == "group 39\tb"
+
+
+def table_of(rows: str) -> str:
+    return table_text(html.fromstring(f"<table>{rows}</table>")).text
+
+
+def test_a_cell_over_several_rows_is_said_in_each() -> None:
+    head = "<tr><th>Place</th><th>Depth</th></tr>"
+    rows = f"{head}<tr><td rowspan=2>Pier</td><td>3 m</td></tr><tr><td>4 m</td></tr>"
+    assert table_of(rows) == "Place\tDepth\nPier\t3 m\nPier\t4 m"
+
+
+def test_a_heading_over_several_columns_names_each_of_them() -> None:
+    rows = "<tr><th colspan=2>Depth</th></tr><tr><th>low</th><th>high</th></tr><tr><td>1</td><td>2</td></tr>"
+    assert table_of(rows) == "Depth\tDepth\nlow\thigh\n1\t2"
+
+
+def test_spans_that_ask_for_billions_of_cells_are_bounded() -> None:
+    cell = "<td colspan=99999 rowspan=99999>" + "x" * 999 + "</td>"
+    assert len(table_of(f"<tr>{cell}</tr>" + "<tr><td>y</td><td>z</td></tr>" * 300)) < 2_000_000

@@ -10,7 +10,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("in
 # Below, since its path is set first.
 from fakes.embedder import WordTokenizer  # noqa: E402
 from tidemark.adapters.partition.partitioner import UnstructuredPartitioner  # noqa: E402
-from tidemark.adapters.sources.files.source import FilesOptions, FilesSource  # noqa: E402
+from tidemark.adapters.sources.files.options import FilesOptions  # noqa: E402
+from tidemark.adapters.sources.files.source import FilesSource  # noqa: E402
 from tidemark.domain.documents import (  # noqa: E402
     CELL,
     CrawlItem,
@@ -52,7 +53,7 @@ def load(folder: Path, limit: int | None = None) -> list[Loaded]:
     root = folder.resolve()
     items = [
         item
-        for item in FilesSource(FilesOptions(str(root))).crawl(_Nothing())
+        for item in FilesSource(FilesOptions(path=str(root))).crawl(_Nothing())
         if isinstance(item, CrawlItem) and item.raw is not None
     ]
     items.sort(key=lambda item: item.item.uri)

@@ -32,7 +32,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("in
 from crawling_server import etag_of, page, paths  # noqa: E402
 
 from fakes.source import MemoryKnown  # noqa: E402
-from tidemark.adapters.sources.website.crawl import WebsiteOptions, WebsiteSource  # noqa: E402
+from tidemark.adapters.sources.website.crawl import WebsiteSource  # noqa: E402
+from tidemark.adapters.sources.website.options import WebsiteOptions  # noqa: E402
 from tidemark.domain.documents import CrawlEnd, CrawlItem, Validators  # noqa: E402
 from tidemark.ports import Known  # noqa: E402
 

@@ -2,7 +2,7 @@
 
 from airflow.sdk import DAG, dag
 
-from tidemark.config.sources_file import SourceDeclaration
+from tidemark.config.sources import SourceDeclaration
 from tidemark.orchestration import tasks
 from tidemark.orchestration.dags import dag_arguments, dags_by_id, source_asset
 from tidemark.orchestration.tasks import GuardOperator

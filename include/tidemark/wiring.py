@@ -1,25 +1,18 @@
 """Wiring: the only place that picks adapters.
 
-Building a `Workshop` opens no connection. Adapters are imported where they are picked, so that a command
+Building a `Container` opens no connection. Adapters are imported where they are picked, so that a command
 that needs the ledger alone does not pay for a crawler or a tokenizer.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tidemark.config.settings import PROJECT, EnvironmentConnections, Settings
-from tidemark.config.sources_file import (
-    Declarations,
-    FilesDeclaration,
-    GitDeclaration,
-    SourceDeclaration,
-    TableDeclaration,
-    WebsiteDeclaration,
-    load_declarations,
-)
+from tidemark.config.settings import EnvironmentConnections, Settings
+from tidemark.config.sources import SourceContext, SourceDeclaration
+from tidemark.config.sources_file import Declarations, load_declarations
 from tidemark.domain.connections import Credentials, CredentialStore
 from tidemark.domain.documents import CrawlEnd, CrawlItem
 from tidemark.ports import (
@@ -37,144 +30,23 @@ from tidemark.ports import (
     VectorIndex,
     quiet,
 )
-from tidemark.stages.job import Dependencies, Job, Stores, embed_fingerprint
-from tidemark.stages.search import Searcher
 
 if TYPE_CHECKING:
     from tidemark.adapters.embedding.cache import EmbeddingCache
     from tidemark.stages.audit.given import AuditDependencies
     from tidemark.stages.generations import Waiting
     from tidemark.stages.housekeeping import Housekeeping
+    from tidemark.stages.job import Dependencies, Job, Stores
+    from tidemark.stages.search import Searcher
 
 
-# Wiring of the sources: from what is declared of one to the adapter that crawls it.
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What a source is made with beside its declaration.
-
-    credentials: of the connection that it names, None when it names none.
-    """
-
-    settings: Settings
-    credentials: Credentials | None
-
-
-def source_of(
-    declared: SourceDeclaration,
-    settings: Settings,
-    credentials: Callable[[str], Credentials | None],
-) -> Source:
-    """The source that a declaration asks for."""
-    make = SOURCES.get(type(declared))
-    if make is None:
-        return _Undeclared()
-    return make(declared, Given(settings, credentials(getattr(declared, "connection", ""))))
-
-
-def _website(declared: WebsiteDeclaration, given: Given) -> Source:
-    from tidemark.adapters.sources.website.crawl import WebsiteSource
-    from tidemark.adapters.sources.website.options import WebsiteOptions
-
-    return WebsiteSource(
-        WebsiteOptions(
-            url=declared.url,
-            seeds=declared.seeds,
-            include=declared.include,
-            exclude=declared.exclude,
-            max_pages=declared.max_pages,
-            max_depth=declared.max_depth,
-            max_queries=declared.max_queries,
-            max_repeats=declared.max_repeats,
-            max_bytes=given.settings.max_document_bytes,
-            concurrency=declared.concurrency,
-            delay=declared.delay,
-            timeout=declared.timeout,
-            user_agent=given.settings.user_agent,
-            allow_private=declared.allow_private,
-            headers=tuple(declared.headers.items()),
-            use_sitemap=declared.use_sitemap,
-            credentials=given.credentials,
-            proxy=declared.proxy,
-            ca_file=str(PROJECT / declared.ca_file) if declared.ca_file else "",
-        )
-    )
-
-
-def _files(declared: FilesDeclaration, given: Given) -> Source:
-    from tidemark.adapters.sources.files.source import FilesOptions, FilesSource
-
-    return FilesSource(
-        FilesOptions(
-            path=declared.path if declared.is_url else str(PROJECT / declared.path),
-            include=declared.include,
-            exclude=declared.exclude,
-            max_bytes=given.settings.max_document_bytes,
-            base_uri=declared.base_uri,
-            allow_empty=declared.allow_empty,
-            credentials=given.credentials,
-            allow_private=declared.allow_private,
-        )
-    )
-
-
-def _git(declared: GitDeclaration, given: Given) -> Source:
-    from tidemark.adapters.sources.git.source import GitOptions, GitSource
-
-    is_path = "://" not in declared.url and ":" not in declared.url
-    options = GitOptions(
-        url=str(PROJECT / Path(declared.url).expanduser()) if is_path else declared.url,
-        branch=declared.branch,
-        folder=declared.folder,
-        include=declared.include,
-        exclude=declared.exclude,
-        link=declared.link,
-        max_bytes=given.settings.max_document_bytes,
-        allow_private=declared.allow_private,
-        credentials=given.credentials,
-    )
-    return GitSource(options, given.settings.home / "cache" / "git")
-
-
-def _table(declared: TableDeclaration, given: Given) -> Source:
-    from tidemark.adapters.sources.table.source import TableOptions, TableSource
-
-    return TableSource(
-        TableOptions(
-            name=declared.name,
-            query=declared.query,
-            credentials=given.credentials,
-            id_column=declared.id_column,
-            title_column=declared.title_column,
-            body_column=declared.body_column,
-            updated_column=declared.updated_column,
-            link_column=declared.link_column,
-            media_type=declared.media_type,
-            base_uri=declared.base_uri,
-            max_bytes=given.settings.max_document_bytes,
-        )
-    )
-
-
-SOURCES: Mapping[type[SourceDeclaration], Callable[[Any, Given], Source]] = {
-    WebsiteDeclaration: _website,
-    FilesDeclaration: _files,
-    GitDeclaration: _git,
-    TableDeclaration: _table,
+SOURCE_KINDS = {
+    "website": "tidemark.adapters.sources.website.options:WebsiteOptions",
+    "files": "tidemark.adapters.sources.files.options:FilesOptions",
+    "git": "tidemark.adapters.sources.git.options:GitOptions",
+    "table": "tidemark.adapters.sources.table.options:TableOptions",
 }
-"""A new kind of source is one adapter file and one line here."""
-
-
-class _Undeclared:
-    """A source that the ledger knows and no one declares: it can be audited, not crawled."""
-
-    fingerprint = ""
-
-    def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
-        yield CrawlEnd(
-            complete=False, authoritative=False, problem="The source is not declared any more."
-        )
+"""A new kind of source is one class of options, which opens its adapter, and one line here."""
 
 
 class Emptied:
@@ -198,7 +70,7 @@ class Container:
 
     @cached_property
     def declarations(self) -> Declarations:
-        return load_declarations(self.settings.sources_file)
+        return load_declarations(self.settings.sources_file, SOURCE_KINDS)
 
     @cached_property
     def ledger_url(self) -> str:
@@ -290,13 +162,16 @@ class Container:
         return self.settings.home / "cache" / "sentences.sqlite"
 
     @property
-    def stores(self) -> Stores:
+    def stores(self) -> "Stores":
         """What upkeep works on."""
+        from tidemark.stages.job import Stores
+
         return Stores(self.ledger, self.artifacts, self.index)
 
     def collect_garbage(self, *, dry_run: bool, progress: Progress | None = None) -> "Housekeeping":
         """Remove what nobody needs any more, or tell what that would be."""
         from tidemark.stages.housekeeping import Retention, collect_garbage
+        from tidemark.stages.job import embed_fingerprint
 
         return collect_garbage(
             self.stores,
@@ -346,13 +221,17 @@ class Container:
         return self.connections.get(name) if name else None
 
     @cached_property
-    def searcher(self) -> Searcher:
+    def searcher(self) -> "Searcher":
+        from tidemark.stages.search import Searcher
+
         return Searcher(
             self.ledger, self.index, self.settings.index_name, self.embedder, self.lexical
         )
 
-    def deps(self, declared: SourceDeclaration, progress: Progress | None = None) -> Dependencies:
+    def deps(self, declared: SourceDeclaration, progress: Progress | None = None) -> "Dependencies":
         """Everything that a run over this source works with."""
+        from tidemark.stages.job import Dependencies
+
         return Dependencies(
             ledger=self.ledger,
             artifacts=self.artifacts,
@@ -385,7 +264,7 @@ class Container:
         from tidemark.pipeline import new_run_id
         from tidemark.stages.audit.given import AuditDependencies
 
-        def hand(source: str) -> tuple[Job, Dependencies]:
+        def hand(source: str) -> "tuple[Job, Dependencies]":
             declared = self.declared(source)
             deps = self.deps(declared, progress)
             return self.job(declared, new_run_id(source, deps)), deps
@@ -407,8 +286,9 @@ class Container:
         )
 
     def source(self, declared: SourceDeclaration) -> Source:
-        """The source that a declaration asks for (see ``source_wiring.SOURCES``)."""
-        return source_of(declared, self.settings, self.credentials)
+        """The source that a declaration asks for."""
+        credentials = self.credentials(getattr(declared, "connection", ""))
+        return declared.open(SourceContext(self.settings, credentials))
 
     def job(
         self,
@@ -420,8 +300,10 @@ class Container:
         approved: bool = False,
         accept: Iterable[str] = (),
         dry_run: bool = False,
-    ) -> Job:
+    ) -> "Job":
         """What a run over this source is given."""
+        from tidemark.stages.job import Job
+
         return Job(
             source=declared.name,
             run_id=run_id,
@@ -437,7 +319,7 @@ class Container:
             approved=approved,
             accept=frozenset(accept),
             grace_days=declared.grace_days,
-            judge=isinstance(declared, WebsiteDeclaration) and declared.judge,
+            judge=getattr(declared, "judge", False),
             dry_run=dry_run,
             declared=self.active,
             disabled=self.idle,
@@ -457,6 +339,7 @@ class Container:
     def waiting(self) -> "Waiting | None":
         """What a new generation waits for until it goes live."""
         from tidemark.stages.generations import waiting
+        from tidemark.stages.job import embed_fingerprint
 
         embed = embed_fingerprint(self.embedder, self.lexical)
         return waiting(

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from tidemark.config.settings import Settings
-from tidemark.config.sources_file import SourceDeclaration
+from tidemark.config.sources import SourceDeclaration
 from tidemark.domain.errors import ConfigurationError, PermanentError, TidemarkError, TransientError
 from tidemark.wiring import Container
 from tidemark_local.airflow_api import AirflowApi

@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tidemark.config.sources_file import FilesDeclaration, WebsiteDeclaration
+from tidemark.adapters.sources.files.options import FilesOptions
+from tidemark.adapters.sources.website.options import WebsiteOptions
 from tidemark.domain.documents import RawDocument
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.hashing import digest_text
 
 
-def adhoc_website(url: str) -> WebsiteDeclaration:
+def adhoc_website(url: str) -> WebsiteOptions:
     """A source for `--url`; allowed to be on a private address, since a person typed it.
 
     Raises ``ConfigurationError`` when it is no web address.
@@ -22,7 +23,7 @@ def adhoc_website(url: str) -> WebsiteDeclaration:
         host = parts.hostname if parts.scheme in ("http", "https") and parts.port != 0 else None
         if not host:
             raise ValueError("no host")
-        return WebsiteDeclaration(
+        return WebsiteOptions(
             name=_adhoc_name("url", host, url), kind="website", url=url, allow_private=True
         )
     except ValueError as error:  # pydantic's too
@@ -32,7 +33,7 @@ def adhoc_website(url: str) -> WebsiteDeclaration:
         ) from error
 
 
-def adhoc_files(path: Path) -> FilesDeclaration:
+def adhoc_files(path: Path) -> FilesOptions:
     """A source for `--path`: a folder, or one file of a known format.
 
     Raises ``ConfigurationError`` when it is neither, or its name is not valid UTF-8.
@@ -59,7 +60,7 @@ def adhoc_files(path: Path) -> FilesDeclaration:
         raise ConfigurationError(
             f"{path} is neither a folder nor a file of a known format.", "Name a folder."
         )
-    return FilesDeclaration(
+    return FilesOptions(
         name=_adhoc_name("path", folder.name, location), kind="files", path=location
     )
 

@@ -77,7 +77,7 @@ def sources(as_json: Json = False) -> None:
     with errors_to(output):
         declared = open_container().declarations
         rows = [
-            {"name": s.name, "kind": s.kind, "schedule": s.schedule, "profile": s.profile,
+            {"name": s.name, "kind": s.kind_name, "schedule": s.schedule, "profile": s.profile,
              "enabled": s.enabled}
             for s in declared.sources.values()
         ]  # fmt: skip

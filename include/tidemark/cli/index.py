@@ -24,7 +24,7 @@ from tidemark.cli.output import (
     table_of,
     text,
 )
-from tidemark.config.sources_file import SourceDeclaration
+from tidemark.config.sources import SourceDeclaration
 from tidemark.domain.errors import SourceBusyError
 from tidemark.domain.summary import RunSummary
 from tidemark.stages.plan.plan import PlanSummary

@@ -1,45 +1,33 @@
-"""What each kind of source may say in `include/sources.yaml`: its keys, and what their values must be.
+"""What every kind of source may say in `include/sources.yaml`: its keys, and what their values must be.
 
-What a source is told is checked here as far as it can be without asking it, so that nothing that is
-accepted here fails in a run for its form.
+A kind of source declares its own keys beside its adapter, in a class derived from ``SourceDeclaration``:
+the declaration is the adapter's options. What a source is told is checked as far as it can be without
+asking it, so that nothing that is accepted fails in a run for its form.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
-from pathlib import Path
-from typing import Annotated, Literal
-from urllib.parse import unquote, urlsplit
+from importlib import import_module
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from croniter import croniter
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from tidemark.domain.connections import (
-    check_folder,
-    check_link,
-    check_location,
-    check_reference,
-    check_repository,
-    is_url,
-)
+from tidemark.config.settings import Settings
+from tidemark.domain.connections import Credentials
+from tidemark.domain.documents import CrawlEnd, CrawlItem
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.guards import Guards
 from tidemark.domain.profile import AUTO
-from tidemark.domain.urls import canonical_url, has_credentials
+from tidemark.ports import Known, Source
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,40}$"
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 """Neither a database nor a file system takes these in a text."""
 _RANDOM_FIELD = re.compile(r"(?<![a-z])r(?![a-z])", re.IGNORECASE)
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def _cron(value: str) -> str:
@@ -65,68 +53,12 @@ def _zone(value: str) -> str:
     return value
 
 
-def _url(value: str) -> str:
-    if has_credentials(value):
-        raise ValueError("credentials do not belong in a URL; put them in headers")
-    if canonical_url(value) is None or urlsplit(value.strip()).port == 0:
-        raise ValueError(
-            "an http(s) URL with a valid host and port is expected, e.g. 'https://example.org/docs/'"
-        )
-    return value
-
-
-def _location(value: str) -> str:
-    """A local folder as a path (``~`` and ``file://`` resolved; a relative one stays relative), or a URL."""
-    if value.lower().startswith("file://"):
-        parts = urlsplit(value)
-        if parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
-            raise ValueError("a file URL names a folder of this machine, e.g. 'file:///srv/docs'")
-        value = unquote(parts.path)
-    elif is_url(value):
-        _checked(check_location, value, _is_store)
-        return value
-    try:
-        expanded = str(Path(value).expanduser())
-    except RuntimeError:
-        raise ValueError("the home folder '~' stands for is not known; write it out") from None
-    if UNSTORABLE.search(expanded):
-        raise ValueError("a path cannot have this character")
-    return expanded
-
-
-def _checked(check: Callable[..., None], *arguments: object) -> None:
-    """Ask a rule that adapters keep too; what it refuses is a wrong value here."""
+def checked(check: Callable[..., None], *arguments: object) -> None:
+    """Ask a rule of the domain; what it refuses is a wrong value here."""
     try:
         check(*arguments)
     except ConfigurationError as error:
         raise ValueError(str(error).removesuffix(".")) from None
-
-
-def _is_store(scheme: str) -> bool:
-    # Imported for rare schemes alone: it takes a quarter of a second, and this file is read often.
-    from fsspec.registry import known_implementations
-
-    return scheme in known_implementations
-
-
-def _repository(value: str) -> str:
-    _checked(check_repository, value)
-    return value
-
-
-def _reference(value: str) -> str:
-    _checked(check_reference, value)
-    return value
-
-
-def _folder(value: str) -> str:
-    _checked(check_folder, value)
-    return value
-
-
-def _link(value: str) -> str:
-    _checked(check_link, value)
-    return value
 
 
 def _pattern(value: str) -> str:
@@ -137,41 +69,15 @@ def _pattern(value: str) -> str:
     return value
 
 
-def _proxy(value: str) -> str:
-    if value and urlsplit(value).scheme not in ("http", "https"):
-        raise ValueError("an http(s) URL of a proxy is expected, e.g. 'http://proxy:3128'")
-    return value
-
-
-def _header_names(value: object) -> object:
-    for position, name in enumerate(value if isinstance(value, dict) else (), 1):
-        # By position: a name with a colon in it may be a whole header, its secret included.
-        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-            raise ValueError(
-                f"the name of header {position} is none; write it like 'Authorization: value', "
-                "with letters, digits and '-' in the name"
-            )
-    return value
-
-
-def _header_values(value: dict[str, str]) -> dict[str, str]:
-    for name, text in value.items():
-        if not (text.isascii() and text.isprintable() and text == text.strip()):
-            raise ValueError(
-                f"the value of {name!r} cannot be sent; use plain ASCII without line breaks or "
-                "spaces around it"
-            )
-    return value
-
-
 Text = Annotated[str, StringConstraints(pattern=r"\S", max_length=2_000)]
 Pattern = Annotated[Text, AfterValidator(_pattern)]
 Tag = Annotated[str, StringConstraints(pattern=r"\S", max_length=100)]
 """Airflow's own limit."""
-_CONNECTION = r"^[A-Za-z0-9_.-]{1,200}$"
+CONNECTION = r"^[A-Za-z0-9_.-]{1,200}$"
 Connection = Annotated[str, Field(pattern=r"^([A-Za-z0-9_.-]{1,200})?$")]
 """The id of an Airflow Connection."""
-Headers = Annotated[dict[str, str], BeforeValidator(_header_names), AfterValidator(_header_values)]
+GIVEN: Any = Field(exclude=True, repr=False)
+"""Marks an option that is not declared: it comes from the settings or the connection, or is for tests."""
 
 
 class _Declared(BaseModel):
@@ -207,7 +113,7 @@ class GuardsDeclaration(_Declared):
 class SourceDeclaration(_Declared):
     """What every kind of source may say."""
 
-    name: Annotated[str, Field(pattern=NAME)]
+    name: Annotated[str, Field(pattern=NAME)] = "source"
     description: str = ""
     schedule: Annotated[
         str, Field(max_length=200, description="Cron expression."), AfterValidator(_cron)
@@ -230,92 +136,39 @@ class SourceDeclaration(_Declared):
         """The kind as it is declared; "undeclared" for what only the ledger knows."""
         return str(getattr(self, "kind", "undeclared"))
 
-
-class WebsiteDeclaration(SourceDeclaration):
-    """A website, crawled from its start pages, its sitemaps and its links."""
-
-    kind: Literal["website"]
-    url: Annotated[str, Field(description="http(s) start page."), AfterValidator(_url)]
-    seeds: tuple[Annotated[str, AfterValidator(_url)], ...] = ()
-    include: tuple[Pattern, ...] = ()
-    exclude: tuple[Pattern, ...] = ()
-    max_pages: Annotated[int, Field(ge=1)] = 5_000
-    max_depth: Annotated[int, Field(ge=0)] = 25
-    max_queries: Annotated[int, Field(ge=1)] = 1_000
-    max_repeats: Annotated[int, Field(ge=1)] = 3
-    delay: Annotated[float, Field(ge=0, le=600, description="Seconds between requests.")] = 0.2
-    concurrency: Annotated[int, Field(ge=1, le=16)] = 2
-    timeout: Annotated[float, Field(gt=0, le=600)] = 30.0
-    use_sitemap: bool = True
-    allow_private: bool = False
-    headers: Headers = {}
-    connection: Connection = ""
-    proxy: Annotated[str, AfterValidator(_proxy)] = ""
-    ca_file: str = ""
-    judge: bool = True
+    def open(self, context: "SourceContext") -> Source:
+        """The source itself; what only the ledger knows can be audited, not crawled."""
+        return UndeclaredSource()
 
 
-class FilesDeclaration(SourceDeclaration):
-    """A folder of files, local or in any store that fsspec reads."""
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """What a source is opened with beside its declaration.
 
-    kind: Literal["files"]
-    path: Annotated[
-        str,
-        Field(pattern=r"\S", description="Folder, relative to the project, or an fsspec URL."),
-        AfterValidator(_location),
-    ]
-    include: tuple[Pattern, ...] = ()
-    exclude: tuple[Pattern, ...] = ()
-    base_uri: str = ""
-    allow_empty: bool = False
-    allow_private: bool = False
-    connection: Connection = ""
+    credentials: of the connection that it names, None when it names none.
+    """
 
-    @property
-    def is_url(self) -> bool:
-        """Is the path a store's, not one of this machine?"""
-        return is_url(self.path)
+    settings: Settings
+    credentials: Credentials | None = None
 
 
-class GitDeclaration(SourceDeclaration):
-    """The files of a git repository at a branch."""
+class UndeclaredSource:
+    """A source that the ledger knows and no one declares."""
 
-    kind: Literal["git"]
-    url: Annotated[
-        str,
-        Field(pattern=r"\S", description="Of the repository, or its path."),
-        AfterValidator(_repository),
-    ]
-    branch: Annotated[str, AfterValidator(_reference)] = ""
-    folder: Annotated[str, AfterValidator(_folder)] = ""
-    include: tuple[Pattern, ...] = ()
-    exclude: tuple[Pattern, ...] = ()
-    link: Annotated[str, AfterValidator(_link)] = ""
-    allow_private: bool = False
-    connection: Connection = ""
+    fingerprint = ""
+
+    def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:
+        yield CrawlEnd(
+            complete=False, authoritative=False, problem="The source is not declared any more."
+        )
 
 
-class TableDeclaration(SourceDeclaration):
-    """The rows of a SQL query."""
-
-    kind: Literal["table"]
-    query: Annotated[str, Field(pattern=r"\S", description="A SELECT.")]
-    connection: Annotated[str, Field(pattern=_CONNECTION)]
-    id_column: str = "id"
-    title_column: str = "title"
-    body_column: str = "body"
-    updated_column: str = "updated_at"
-    link_column: str = ""
-    media_type: Literal["text/plain", "text/markdown", "text/html"] = "text/plain"
-    base_uri: str = ""
+Kinds = Mapping[str, str]
+"""Kinds of sources: their names, and where the class of their declarations is (``module:Class``)."""
 
 
-Declaration = WebsiteDeclaration | FilesDeclaration | GitDeclaration | TableDeclaration
-
-KINDS: Mapping[str, type[Declaration]] = {
-    "website": WebsiteDeclaration,
-    "files": FilesDeclaration,
-    "git": GitDeclaration,
-    "table": TableDeclaration,
-}
-"""A new kind of source is declared here, adapted in one file, and wired by one line in `wiring.py`."""
+def kind_of(kinds: Kinds, name: str) -> type[SourceDeclaration]:
+    """The class of a kind's declarations, imported when it is first met. Raises ``KeyError``."""
+    module, _, attribute = kinds[name].partition(":")
+    declared: type[SourceDeclaration] = getattr(import_module(module), attribute)
+    return declared

@@ -16,16 +16,12 @@ from pydantic import BaseModel, ValidationError
 from tidemark.config.profiles import ProfileDeclaration, choice_of
 from tidemark.config.settings import expand_environment
 from tidemark.config.sources import (
-    KINDS,
     NAME,
     UNSTORABLE,
-    Declaration,
-    FilesDeclaration,
-    GitDeclaration,
     GuardsDeclaration,
+    Kinds,
     SourceDeclaration,
-    TableDeclaration,
-    WebsiteDeclaration,
+    kind_of,
 )
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.profile import AUTO, BUILT_IN, Profile, ProfileChoice
@@ -173,29 +169,15 @@ def _problem(error: yaml.YAMLError) -> str:
     return "it cannot be read"
 
 
-__all__ = [
-    "NAME",
-    "Declaration",
-    "Declarations",
-    "FilesDeclaration",
-    "GitDeclaration",
-    "SourceDeclaration",
-    "TableDeclaration",
-    "WebsiteDeclaration",
-    "load_declarations",
-    "parse_declarations",
-]
-
-
 @dataclass(frozen=True, slots=True)
 class Declarations:
     """Sources and profiles by name; ``broken`` holds the errors of sources that are not valid."""
 
-    sources: Mapping[str, Declaration] = field(default_factory=dict)
+    sources: Mapping[str, SourceDeclaration] = field(default_factory=dict)
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     broken: Mapping[str, ConfigurationError] = field(default_factory=dict)
 
-    def source(self, name: str) -> Declaration:
+    def source(self, name: str) -> SourceDeclaration:
         """Raises ``ConfigurationError`` for a source that is not declared, or not valid."""
         if name in self.broken:
             raise self.broken[name]
@@ -230,8 +212,8 @@ class Declarations:
         return self.profiles[name]
 
 
-def load_declarations(path: Path) -> Declarations:
-    """Read the sources file.
+def load_declarations(path: Path, kinds: Kinds) -> Declarations:
+    """Read the sources file, whose sources are of some ``kinds``.
 
     Raises ``ConfigurationError`` when the file itself cannot be read as sources; an error in one source
     is kept in ``broken``.
@@ -248,10 +230,10 @@ def load_declarations(path: Path) -> Declarations:
         raise ConfigurationError(
             f"{path.name}, line {line}: this is not UTF-8 text.", "Save the file as UTF-8."
         ) from None
-    return parse_declarations(text, path.name)
+    return parse_declarations(text, kinds, path.name)
 
 
-def parse_declarations(text: str, file: str = "sources.yaml") -> Declarations:
+def parse_declarations(text: str, kinds: Kinds, file: str = "sources.yaml") -> Declarations:
     """Validate the text of a sources file (see ``load_declarations``).
 
     A text that is empty, or has only comments, declares nothing.
@@ -263,17 +245,17 @@ def parse_declarations(text: str, file: str = "sources.yaml") -> Declarations:
             f"{file}: a mapping with the key 'sources' is expected.", "See the README."
         )
     broken = _repeated_keys(read)
-    _check_top_level(data, read)
+    _check_top_level(data, kinds, read)
     defaults = data.get("defaults") or {}
     profiles = dict(BUILT_IN) | {
         name: _profile(name, value, read) for name, value in (data.get("profiles") or {}).items()
     }
-    sources: dict[str, Declaration] = {}
+    sources: dict[str, SourceDeclaration] = {}
     for name, value in (data.get("sources") or {}).items():
         if name in broken:
             continue
         try:
-            sources[name] = _source(name, value, defaults, profiles, read)
+            sources[name] = _source(name, value, defaults, profiles, kinds, read)
         except ConfigurationError as error:
             broken[name] = error
         except RecursionError:
@@ -297,7 +279,7 @@ def _repeated_keys(read: LocatedYaml) -> dict[str, ConfigurationError]:
     return broken
 
 
-def _check_top_level(data: dict[str, Any], read: LocatedYaml) -> None:
+def _check_top_level(data: dict[str, Any], kinds: Kinds, read: LocatedYaml) -> None:
     known = ["defaults", "profiles", "sources"]
     for key, value in data.items():
         if key not in known:
@@ -308,8 +290,11 @@ def _check_top_level(data: dict[str, Any], read: LocatedYaml) -> None:
             raise ConfigurationError(
                 f"{read.where((key,))}: a mapping of names is expected.", "See the README."
             )
-    known = sorted({key for model in KINDS.values() for key in _keys(model)})
-    for key in data.get("defaults") or {}:
+    defaults = data.get("defaults") or {}
+    known = sorted(
+        {key for kind in kinds for key in _keys(kind_of(kinds, kind))} if defaults else ()
+    )
+    for key in defaults:
         if key not in known:
             raise ConfigurationError(
                 f"{read.where(('defaults', key))}: unknown key.", _did_you_mean(key, known)
@@ -347,8 +332,9 @@ def _source(
     value: object,
     defaults: dict[str, object],
     profiles: Mapping[str, Profile],
+    kinds: Kinds,
     read: LocatedYaml,
-) -> Declaration:
+) -> SourceDeclaration:
     at = ("sources", name)
     if not re.fullmatch(NAME, name):
         raise ConfigurationError(
@@ -357,15 +343,15 @@ def _source(
         )
     if not isinstance(value, dict):
         raise ConfigurationError(
-            f"{read.where(at)}: a mapping is expected.", f"Give it at least {_NEEDS}."
+            f"{read.where(at)}: a mapping is expected.", f"Give it at least {_needs(kinds)}."
         )
     kind = _expanded({**defaults, **value}.get("kind"), read.where((*at, "kind")))
-    model = KINDS.get(kind) if isinstance(kind, str) else None
-    if model is None:
+    if not isinstance(kind, str) or kind not in kinds:
         raise ConfigurationError(
             f"{read.where((*at, 'kind'))}: a source needs a kind.",
-            f"Use {' or '.join(map(repr, KINDS))}, with at least {_NEEDS}.",
+            f"Use {' or '.join(map(repr, kinds))}, with at least {_needs(kinds)}.",
         )
+    model = kind_of(kinds, kind)
     for key in value:
         if key not in _keys(model):
             raise ConfigurationError(
@@ -454,7 +440,7 @@ def _refuse_booleans(
 
 def _keys(model: type[BaseModel]) -> list[str]:
     """What may be written; a source's name is its place."""
-    return [key for key in model.model_fields if key != "name"]
+    return [key for key, info in model.model_fields.items() if key != "name" and not info.exclude]
 
 
 def _expanded(value: object, where: str) -> object:
@@ -516,13 +502,10 @@ def _did_you_mean(word: str, known: list[str]) -> str:
     return f"Known are: {', '.join(sorted(known)) or 'none'}."
 
 
-def _needs(model: type[BaseModel]) -> str:
-    return " and ".join(
-        key
-        for key, info in model.model_fields.items()
-        if info.is_required() and key not in ("name", "kind")
-    )
-
-
-_NEEDS = "; ".join(f"kind: {kind} with {_needs(model)}" for kind, model in KINDS.items())
-"""What each kind cannot do without, as a hint says it."""
+def _needs(kinds: Kinds) -> str:
+    """What each kind cannot do without, as a hint says it."""
+    needs = {
+        kind: [key for key, info in kind_of(kinds, kind).model_fields.items() if info.is_required()]
+        for kind in kinds
+    }
+    return "; ".join(f"kind: {kind} with {' and '.join(keys)}" for kind, keys in needs.items())

@@ -9,9 +9,11 @@ from zoneinfo import ZoneInfo
 from airflow.sdk import DAG, Asset, CronDataIntervalTimetable, Param, task
 
 from tidemark.config.settings import Settings
-from tidemark.config.sources_file import NAME, SourceDeclaration, load_declarations
+from tidemark.config.sources import NAME, SourceDeclaration
+from tidemark.config.sources_file import load_declarations
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.hashing import digest_text
+from tidemark.wiring import SOURCE_KINDS
 
 # A DAG in place of a source that has none of its own, so that it is seen and hides no other.
 
@@ -61,7 +63,7 @@ def declared_sources() -> Iterator[SourceDeclaration | tuple[str, ConfigurationE
 
     Reading that small file is the only I/O that parsing does: which DAGs there are depends on it.
     """
-    declarations = load_declarations(Settings().sources_file)
+    declarations = load_declarations(Settings().sources_file, SOURCE_KINDS)
     yield from (source for source in declarations.sources.values() if source.enabled)
     yield from declarations.broken.items()
 

@@ -55,7 +55,9 @@ def site() -> Iterator[Site]:
 @pytest.fixture
 def world(site: Site) -> World:
     world = World()
-    options = WebsiteOptions(url=site.url, allow_private=True, retries=0, use_sitemap=False)
+    options = WebsiteOptions(
+        url=site.url, delay=0.0, allow_private=True, request_retries=0, use_sitemap=False
+    )
     world.source = WebsiteSource(options)  # type: ignore[assignment]
     world.inspector = DocumentInspector()
     world.partitioner.inner = UnstructuredPartitioner()

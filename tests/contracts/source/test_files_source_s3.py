@@ -11,8 +11,9 @@ from sites import Crawled, crawl_all
 from stores import PASSWORD, s3_client, s3_credentials, s3_server
 
 from fakes.source import MemoryKnown
+from tidemark.adapters.sources.files.options import FilesOptions
 from tidemark.adapters.sources.files.s3_store import S3Store
-from tidemark.adapters.sources.files.source import FilesOptions, FilesSource
+from tidemark.adapters.sources.files.source import FilesSource
 from tidemark.domain.connections import Credentials
 from tidemark.domain.documents import Validators
 
@@ -54,7 +55,7 @@ class Bucket:
         **options: Any,
     ) -> Crawled:
         opened = credentials or s3_credentials(self.url)
-        made = FilesOptions(f"s3://{self.name}{path}", credentials=opened, **options)
+        made = FilesOptions(path=f"s3://{self.name}{path}", credentials=opened, **options)
         return crawl_all(FilesSource(made), known)
 
     def said(self, crawled: Crawled) -> dict[str, str]:
@@ -253,5 +254,5 @@ def test_options_that_are_not_accepted_are_told(bucket: Bucket, options: dict[st
 
 
 def test_a_name_that_no_bucket_can_have_is_told(url: str) -> None:
-    made = FilesOptions("s3://a b/docs", credentials=s3_credentials(url))
+    made = FilesOptions(path="s3://a b/docs", credentials=s3_credentials(url))
     assert "not accepted" in crawl_all(FilesSource(made)).end.problem

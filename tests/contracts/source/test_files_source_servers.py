@@ -27,7 +27,8 @@ from stores import (
 
 from fakes.source import MemoryKnown
 from tidemark.adapters.sources import network as network_tries
-from tidemark.adapters.sources.files.source import FilesOptions, FilesSource
+from tidemark.adapters.sources.files.options import FilesOptions
+from tidemark.adapters.sources.files.source import FilesSource
 from tidemark.domain.connections import Credentials
 from tidemark.domain.documents import Outcome
 
@@ -65,7 +66,9 @@ def sftp(root: Path) -> Iterator[SftpServer]:
 
 
 def crawl(path: str, known: MemoryKnown | None = None, **options: Any) -> Crawled:
-    return crawl_all(FilesSource(FilesOptions(path, **{"allow_private": True, **options})), known)
+    return crawl_all(
+        FilesSource(FilesOptions(path=path, **{"allow_private": True, **options})), known
+    )
 
 
 LISTED = {"a.md": "fetched", "deep/down/%C3%BC%20%231.html": "fetched"}
@@ -285,7 +288,7 @@ def test_a_server_that_is_no_ssh_server_is_told_once_and_nothing_is_printed(
 ) -> None:
     program = (
         "from tidemark.adapters.sources.files.source import FilesOptions, FilesSource\n"
-        f"options = FilesOptions('sftp://127.0.0.1:{urlsplit(index.url).port}/a', allow_private=True)\n"
+        f"options = FilesOptions(path='sftp://127.0.0.1:{urlsplit(index.url).port}/a', allow_private=True)\n"
         "*_, end = FilesSource(options).crawl(type('K', (), {'uris': lambda self: iter(())})())\n"
         "print(end.problem)"
     )

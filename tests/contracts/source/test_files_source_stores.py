@@ -20,7 +20,8 @@ from stores import (
 from test_sources import *  # noqa: F403 - the cases, run on the world below
 from test_sources import MAX_BYTES, World, _filled
 
-from tidemark.adapters.sources.files.source import FilesOptions, FilesSource
+from tidemark.adapters.sources.files.options import FilesOptions
+from tidemark.adapters.sources.files.source import FilesSource
 from tidemark.domain.connections import Credentials
 from tidemark.ports import Source
 
@@ -46,7 +47,7 @@ class S3World:
     def source(self) -> Source:
         path = f"s3://{self._bucket}/pages"
         credentials = s3_credentials(self._url)
-        return FilesSource(FilesOptions(path, credentials=credentials, max_bytes=MAX_BYTES))
+        return FilesSource(FilesOptions(path=path, credentials=credentials, max_bytes=MAX_BYTES))
 
     def uri(self, name: str) -> str:
         return f"s3://{self._bucket}/pages/{name}"
@@ -81,7 +82,9 @@ class IndexWorld:
         self._server = stack.enter_context(index_server(root))
 
     def source(self) -> Source:
-        return FilesSource(FilesOptions(self._server.url, allow_private=True, max_bytes=MAX_BYTES))
+        return FilesSource(
+            FilesOptions(path=self._server.url, allow_private=True, max_bytes=MAX_BYTES)
+        )
 
     def uri(self, name: str) -> str:
         return self._server.url + name
@@ -111,7 +114,7 @@ class DavWorld(IndexWorld):
     def source(self) -> Source:
         return FilesSource(
             FilesOptions(
-                self._dav.url,
+                path=self._dav.url,
                 allow_private=True,
                 max_bytes=MAX_BYTES,
                 credentials=Credentials("share", login=LOGIN, password=PASSWORD),
@@ -140,7 +143,7 @@ class SftpWorld(IndexWorld):
     def source(self) -> Source:
         return FilesSource(
             FilesOptions(
-                self._sftp.url,
+                path=self._sftp.url,
                 allow_private=True,
                 max_bytes=MAX_BYTES,
                 credentials=self._sftp.credentials(),
@@ -177,7 +180,7 @@ class ZipWorld:
         monkeypatch.setattr(ZipStore, "read", counted)
 
     def source(self) -> Source:
-        return FilesSource(FilesOptions(str(self._path), max_bytes=MAX_BYTES))
+        return FilesSource(FilesOptions(path=str(self._path), max_bytes=MAX_BYTES))
 
     def uri(self, name: str) -> str:
         return f"{self._path.resolve().as_uri()}!/{name}"

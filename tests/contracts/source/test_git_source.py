@@ -17,8 +17,9 @@ from test_sources import *  # noqa: F403 - the cases, run on the world below
 from test_sources import MAX_BYTES, World, _filled
 
 from fakes.source import MemoryKnown
+from tidemark.adapters.sources.git.options import GitOptions
 from tidemark.adapters.sources.git.program import GitProgram
-from tidemark.adapters.sources.git.source import BlobReader, GitOptions, GitSource
+from tidemark.adapters.sources.git.source import BlobReader, GitSource
 from tidemark.domain.connections import Credentials
 from tidemark.domain.documents import Outcome
 from tidemark.domain.errors import PermanentError
@@ -87,7 +88,7 @@ def repository(tmp_path: Path) -> Repository:
 
 def source(repository: Repository | str, tmp_path: Path, **options: Any) -> GitSource:
     url = repository if isinstance(repository, str) else str(repository.path)
-    return GitSource(GitOptions(url, **options), tmp_path / "cache")
+    return GitSource(GitOptions(url=url, **options), tmp_path / "cache")
 
 
 def base(repository: Repository, branch: str = "main") -> str:
@@ -433,7 +434,7 @@ def test_over_ssh_the_address_that_was_judged_is_used_and_the_host_is_known_by_i
         return b""
 
     monkeypatch.setattr(GitProgram, "_run", run)
-    options = GitOptions("ssh://git@git.example.org:2222/handbook.git")
+    options = GitOptions(url="ssh://git@git.example.org:2222/handbook.git")
     GitProgram(options, tmp_path).remote("ls-remote")
     (command,) = told
     said = subprocess.run(

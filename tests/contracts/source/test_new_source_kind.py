@@ -1,20 +1,26 @@
-"""How a new kind of source is added: its adapter, here for a mailbox, and nothing else.
+"""How a new kind of source is added: one module with its options and its adapter, here for a mailbox.
 
-What stands between the lines would be ``adapters/mailbox_source.py``; one more line in ``wiring.py`` makes it
-known. The cases below it are those that every source is held to: a new kind brings a World and imports them.
+What stands between the lines would be ``adapters/sources/mailbox.py``; one more line in ``SOURCE_KINDS`` of
+``wiring.py`` makes it known. The cases below it are those that every source is held to: a new kind brings a
+World and imports them.
 """
 
-# ------------------------------------------------------------------------ adapters/mailbox_source.py
+# ----------------------------------------------------------------------- adapters/sources/mailbox.py
 
 import mailbox
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from email.message import Message
 from pathlib import Path
+from typing import Annotated, Literal
 from urllib.parse import quote
 
+from pydantic import Field
+
 from tidemark.adapters.sources.selection import too_large
+from tidemark.config.sources import SourceContext, SourceDeclaration
 from tidemark.domain.documents import (
     CrawlEnd,
     CrawlItem,
@@ -25,6 +31,16 @@ from tidemark.domain.documents import (
 )
 from tidemark.domain.hashing import digest, fingerprint
 from tidemark.ports import Known, Source
+
+
+class MailboxOptions(SourceDeclaration):
+    """What a person declares: ``kind: mailbox`` with the path of an mbox file."""
+
+    kind: Literal["mailbox"] = "mailbox"
+    path: Annotated[str, Field(pattern=r"\S")]
+
+    def open(self, context: SourceContext) -> Source:
+        return MailboxSource(Path(self.path), context.settings.max_document_bytes)
 
 
 class MailboxSource:
@@ -66,7 +82,7 @@ class MailboxSource:
         return CrawlItem(item, Outcome.FETCHED, raw)
 
 
-# ---------------------------------------------------------- tests/contracts/test_mailbox_source.py
+# --------------------------------------------------- tests/contracts/source/test_mailbox_source.py
 
 import pytest  # noqa: E402 - where the second of the two files begins
 from test_sources import *  # noqa: E402, F403 - the cases, run on the world below
@@ -134,3 +150,19 @@ class _Counted:
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return _filled(MailboxWorld(tmp_path / "list.mbox"))
+
+
+def test_it_is_declared_by_one_line_in_the_registry_and_opened_from_its_options(
+    tmp_path: Path,
+) -> None:
+    from tidemark.config.settings import Settings
+    from tidemark.config.sources_file import parse_declarations
+    from tidemark.wiring import SOURCE_KINDS
+
+    kinds = {**SOURCE_KINDS, "mailbox": f"{__name__}:MailboxOptions"}
+    sys.modules.setdefault(__name__, sys.modules[MailboxOptions.__module__])
+    text = f"sources:\n  post:\n    kind: mailbox\n    path: {tmp_path / 'post.mbox'}\n"
+    declared = parse_declarations(text, kinds).source("post")
+    assert isinstance(declared.open(SourceContext(Settings())), MailboxSource)
+    broken = parse_declarations("sources:\n  post: {kind: mailbox}\n", kinds).broken["post"]
+    assert "sources.post.path: this key is required" in str(broken)

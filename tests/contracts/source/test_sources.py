@@ -8,8 +8,10 @@ import pytest
 from sites import Crawled, Page, Site, crawl_all
 
 from fakes.source import MemoryKnown, MemorySource
-from tidemark.adapters.sources.files.source import FilesOptions, FilesSource
-from tidemark.adapters.sources.website.crawl import WebsiteOptions, WebsiteSource
+from tidemark.adapters.sources.files.options import FilesOptions
+from tidemark.adapters.sources.files.source import FilesSource
+from tidemark.adapters.sources.website.crawl import WebsiteSource
+from tidemark.adapters.sources.website.options import WebsiteOptions
 from tidemark.ports import Source
 
 NAMES = ("alpha.html", "beta.html", "gamma.html")
@@ -78,7 +80,11 @@ class WebsiteWorld:
     def source(self) -> Source:
         return WebsiteSource(
             WebsiteOptions(
-                url=self._site.url, allow_private=True, retries=0, timeout=5, max_bytes=MAX_BYTES
+                url=self._site.url,
+                allow_private=True,
+                request_retries=0,
+                timeout=5,
+                max_bytes=MAX_BYTES,
             )
         )
 
@@ -116,7 +122,7 @@ class FilesWorld:
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._root = root
         self._bodies = 0
-        self._source = FilesSource(FilesOptions(str(root), max_bytes=MAX_BYTES))
+        self._source = FilesSource(FilesOptions(path=str(root), max_bytes=MAX_BYTES))
 
         def counted(path: str, mode: str) -> IO[bytes]:
             self._bodies += 1

@@ -15,7 +15,8 @@ from test_sources import MAX_BYTES, World, _filled
 
 from fakes.source import MemoryKnown
 from tidemark.adapters.sources.table import source as table_source
-from tidemark.adapters.sources.table.source import TableOptions, TableSource
+from tidemark.adapters.sources.table.options import TableOptions
+from tidemark.adapters.sources.table.source import TableSource
 from tidemark.domain.connections import Credentials
 from tidemark.domain.errors import ConfigurationError
 from tidemark.ports import Source
@@ -42,9 +43,10 @@ class TableWorld:
     def source(self) -> Source:
         return TableSource(
             TableOptions(
-                "help",
-                QUERY,
-                f"sqlite:///{self._path}",
+                name="help",
+                connection="help",
+                query=QUERY,
+                database_url=f"sqlite:///{self._path}",
                 media_type="text/html",
                 max_bytes=MAX_BYTES,
             )
@@ -113,7 +115,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 def crawl(place: Place, known: MemoryKnown | None = None, **options: Any) -> Crawled:
     made = {"query": QUERY, **options}
-    return crawl_all(TableSource(TableOptions(name="help", url=place[0], **made)), known)
+    return crawl_all(
+        TableSource(TableOptions(name="help", connection="help", database_url=place[0], **made)),
+        known,
+    )
 
 
 def contents(crawled: Crawled) -> dict[str, str]:
@@ -250,7 +255,7 @@ def test_a_function_that_writes_is_refused(postgres_url: str) -> None:
 @pytest.mark.services
 def test_a_query_that_takes_too_long_is_ended_by_the_server(postgres_url: str) -> None:
     query = "SELECT 1 AS id, 'T' AS title, pg_sleep(30)::text AS body"
-    end = crawl((postgres_url, None), query=query, timeout=0.2).end
+    end = crawl((postgres_url, None), query=query, query_timeout=0.2).end
     assert "timeout" in end.problem
 
 
@@ -258,7 +263,9 @@ def test_a_server_that_is_away_is_told_without_the_password() -> None:
     credentials = Credentials(
         "help", "postgres", "reader", "s3cret-word", host="127.0.0.1", schema="help", port=9
     )
-    made = TableSource(TableOptions("help", QUERY, credentials=credentials))
+    made = TableSource(
+        TableOptions(name="help", connection="help", query=QUERY, credentials=credentials)
+    )
     crawled = crawl_all(made)
     assert crawled.items == {}
     assert 'database "help" on 127.0.0.1:9' in crawled.end.problem
@@ -282,13 +289,17 @@ def test_a_large_row_is_told_with_its_size(place: Place) -> None:
 
 def test_a_database_whose_driver_is_not_installed_is_told_when_it_is_declared() -> None:
     with pytest.raises(ConfigurationError, match="driver"):
-        TableSource(TableOptions("help", QUERY, url="mysql+mysqldb://h/db"))
+        TableSource(
+            TableOptions(
+                name="help", connection="help", query=QUERY, database_url="mysql+mysqldb://h/db"
+            )
+        )
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"query": " ; "}, {"id_column": ""}, {"media_type": "application/pdf"}, {"url": ""}],
+    [{"query": " ; "}, {"id_column": ""}, {"media_type": "application/pdf"}, {"connection": ""}],
 )
 def test_what_cannot_be_read_is_told_when_it_is_declared(options: dict[str, str]) -> None:
-    with pytest.raises(ConfigurationError):
-        TableOptions(**{"name": "help", "query": QUERY, "url": "sqlite://", **options})
+    with pytest.raises(ValueError):
+        TableOptions(**{"name": "help", "query": QUERY, "connection": "help", **options})

@@ -8,7 +8,8 @@ import pytest
 from sites import Crawled, Page, Site, crawl_all
 
 from fakes.source import MemoryKnown
-from tidemark.adapters.sources.website.crawl import WebsiteOptions, WebsiteSource
+from tidemark.adapters.sources.website.crawl import WebsiteSource
+from tidemark.adapters.sources.website.options import WebsiteOptions
 
 pytestmark = pytest.mark.slow
 
@@ -30,10 +31,10 @@ def site() -> Iterator[Site]:
 
 def crawl(site: Site, known: MemoryKnown, **options: Any) -> Crawled:
     told = {
-        "url": site.url, "allow_private": True, "retries": 0, "backoff": 0, "timeout": 0.5,
+        "url": site.url, "allow_private": True, "request_retries": 0, "backoff": 0, "timeout": 0.5,
         "use_sitemap": False, **options,
     }  # fmt: skip
-    return crawl_all(WebsiteSource(WebsiteOptions(**told)), known)
+    return crawl_all(WebsiteSource(WebsiteOptions(**{"delay": 0.0, **told})), known)
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -140,7 +141,7 @@ def test_a_site_that_flips_between_200_and_500_loses_nothing_in_many_crawls(site
 
 def test_a_flipping_page_is_fetched_when_it_is_asked_again(site: Site) -> None:
     site.pages["/1"] = Page("back again", failures=1, failure_status=500)
-    crawled = crawl(site, MemoryKnown(), retries=1)
+    crawled = crawl(site, MemoryKnown(), request_retries=1)
     assert crawled.outcomes(site.origin)["/1"] == "fetched"
 
 

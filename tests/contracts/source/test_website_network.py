@@ -22,7 +22,8 @@ from sites import Crawled, Page, Site, crawl_all
 
 from fakes.source import MemoryKnown
 from tidemark.adapters.sources.website import transport as website_addresses
-from tidemark.adapters.sources.website.crawl import WebsiteOptions, WebsiteSource
+from tidemark.adapters.sources.website.crawl import WebsiteSource
+from tidemark.adapters.sources.website.options import WebsiteOptions
 from tidemark.domain.connections import Credentials
 from tidemark.domain.errors import ConfigurationError
 
@@ -57,10 +58,10 @@ def site() -> Iterator[Site]:
 
 def crawl(url: str, known: MemoryKnown | None = None, **options: Any) -> Crawled:
     told = {
-        "url": url, "allow_private": True, "retries": 0, "backoff": 0, "timeout": 5,
+        "url": url, "allow_private": True, "request_retries": 0, "backoff": 0, "timeout": 5,
         "use_sitemap": False, **options,
     }  # fmt: skip
-    return crawl_all(WebsiteSource(WebsiteOptions(**told)), known)
+    return crawl_all(WebsiteSource(WebsiteOptions(**{"delay": 0.0, **told})), known)
 
 
 # TLS
@@ -304,7 +305,7 @@ SECRETS: list[dict[str, Any]] = [
     {"credentials": Credentials("intranet", password="hush-token")},
     {"credentials": Credentials("intranet", extra={"cookies": {"session": "hush-cookie"}})},
     {"credentials": Credentials("intranet", extra={"headers": {"X-Key": "hush-key"}})},
-    {"headers": (("Authorization", "hush-header"),)},
+    {"headers": {"Authorization": "hush-header"}},
 ]
 
 
@@ -436,7 +437,9 @@ def test_no_thread_and_no_file_outlives_a_crawl_however_it_ends(
     with pytest.raises(RuntimeError, match="ledger"):
         crawl(site.url, BrokenKnown())
     assert set(left_behind(tmp_path)) <= before
-    running = WebsiteSource(WebsiteOptions(site.url, allow_private=True)).crawl(MemoryKnown())
+    running = WebsiteSource(WebsiteOptions(url=site.url, delay=0.0, allow_private=True)).crawl(
+        MemoryKnown()
+    )
     next(running)
     assert set(left_behind(tmp_path)) - before
     del running
@@ -446,9 +449,9 @@ def test_no_thread_and_no_file_outlives_a_crawl_however_it_ends(
 def test_whoever_takes_items_slowly_is_not_overrun(site: Site) -> None:
     site.pages["/"] = "".join(f"<a href='/{n}'>{n}</a>" for n in range(200))
     site.pages.update({f"/{n}": "x" * 1_000 for n in range(200)})
-    running = WebsiteSource(WebsiteOptions(site.url, allow_private=True, concurrency=2)).crawl(
-        MemoryKnown()
-    )
+    running = WebsiteSource(
+        WebsiteOptions(url=site.url, delay=0.0, allow_private=True, concurrency=2)
+    ).crawl(MemoryKnown())
     for _ in range(5):
         next(running)
     threading.Event().wait(0.3)
@@ -462,7 +465,9 @@ def test_large_bodies_that_nobody_took_yet_hold_further_requests_back(
     monkeypatch.setattr("tidemark.adapters.sources.website.crawl.MAX_HELD_BYTES", 100_000)
     site.pages["/"] = "".join(f"<a href='/{n}'>{n}</a>" for n in range(60))
     site.pages.update({f"/{n}": "x" * 60_000 for n in range(60)})
-    options = WebsiteOptions(site.url, allow_private=True, concurrency=8, use_sitemap=False)
+    options = WebsiteOptions(
+        url=site.url, delay=0.0, allow_private=True, concurrency=8, use_sitemap=False
+    )
     running = WebsiteSource(options).crawl(MemoryKnown())
     most = 0
     for taken, _ in enumerate(running):

@@ -10,7 +10,8 @@ import zstandard
 from sites import Page, Site, crawl_all
 
 from tidemark.adapters.decoding import decode
-from tidemark.adapters.sources.website.crawl import WebsiteOptions, WebsiteSource
+from tidemark.adapters.sources.website.crawl import WebsiteSource
+from tidemark.adapters.sources.website.options import WebsiteOptions
 
 TEXT = "<p>Größe und Maß, façade and naïveté: „quoted“ – and so on.</p>"
 
@@ -24,7 +25,9 @@ def site() -> Iterator[Site]:
 def read(site: Site, page: Page) -> str:
     site.pages["/"] = page
     crawled = crawl_all(
-        WebsiteSource(WebsiteOptions(site.url, allow_private=True, use_sitemap=False))
+        WebsiteSource(
+            WebsiteOptions(url=site.url, delay=0.0, allow_private=True, use_sitemap=False)
+        )
     )
     raw = crawled.items[site.url].raw
     assert raw is not None

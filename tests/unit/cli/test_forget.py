@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 from worlds import SOURCE, World, page
 
+from tidemark.adapters.sources.files.options import FilesOptions
 from tidemark.cli.forget import forget_source
 from tidemark.cli.output import Bar
-from tidemark.config.sources_file import Declarations, FilesDeclaration
+from tidemark.config.sources_file import Declarations
 from tidemark.domain.errors import ConfigurationError, SourceBusyError
 from tidemark.domain.records import DocumentCounts
 from tidemark.domain.summary import RunSummary
@@ -83,7 +84,7 @@ def test_other_sources_keep_theirs(world: World) -> None:
 
 
 def test_a_declared_source_is_not_forgotten(world: World) -> None:
-    declared = FilesDeclaration(name=SOURCE, kind="files", path="/srv/docs")
+    declared = FilesOptions(name=SOURCE, kind="files", path="/srv/docs")
     for declarations in (
         Declarations({SOURCE: declared}),
         Declarations(broken={SOURCE: ConfigurationError("It has no path.")}),

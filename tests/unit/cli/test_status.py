@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 from worlds import SOURCE, World, page
 
+from tidemark.adapters.sources.files.options import FilesOptions
 from tidemark.cli.status import is_well, read_status, render_status
-from tidemark.config.sources_file import Declarations, FilesDeclaration
+from tidemark.config.sources_file import Declarations
 from tidemark.domain.guards import Guards
 from tidemark.domain.records import AuditRecord
 from tidemark.stages.generations import Waiting, waiting
@@ -25,7 +26,7 @@ class _FakeContainer:
 
     settings = SimpleNamespace(index_name="tidemark")
     declarations = Declarations(
-        {name: FilesDeclaration(name=name, kind="files", path="/srv/docs") for name in DECLARED}
+        {name: FilesOptions(name=name, kind="files", path="/srv/docs") for name in DECLARED}
     )
 
     def __init__(self, world: World) -> None:

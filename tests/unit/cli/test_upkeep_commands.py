@@ -13,7 +13,8 @@ from fakes.embedder import HashEmbedder
 from tidemark.adapters.embedding.cache import CachedEmbedder, EmbeddingCache
 from tidemark.cli import app as commands
 from tidemark.cli import upkeep
-from tidemark.config.sources_file import Declarations, SourceDeclaration
+from tidemark.config.sources import SourceDeclaration
+from tidemark.config.sources_file import Declarations
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.identity import document_id
 from tidemark.stages.job import Stores

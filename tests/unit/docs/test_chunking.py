@@ -9,6 +9,7 @@ import pytest
 from tidemark.config.settings import PROJECT
 from tidemark.config.sources_file import parse_declarations
 from tidemark.domain.profile import BUILT_IN, STRATEGIES, Profile
+from tidemark.wiring import SOURCE_KINDS
 
 DOCS = PROJECT / "docs"
 PAGE = DOCS / "chunking.md"
@@ -60,7 +61,7 @@ def test_every_strategy_has_a_heading() -> None:
 def test_its_example_of_a_sources_file_is_valid_and_does_what_it_says() -> None:
     example = re.search(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
     assert example is not None
-    declared = parse_declarations(example[1])
+    declared = parse_declarations(example[1], SOURCE_KINDS)
     assert declared.broken == {}
     handbook = declared.choice(declared.source("handbook"))
     assert handbook.default == declared.profile("markdown")

@@ -7,6 +7,7 @@ from tidemark.domain.documents import Element, ElementKind, PartitionedDocument
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.profile import BUILT_IN, BY_CONTENT, STRATEGIES, Profile, ProfileChoice
 from tidemark.stages.chunking.choose import choose_profile
+from tidemark.wiring import SOURCE_KINDS
 
 FAQ = PartitionedDocument(
     "",
@@ -20,7 +21,7 @@ PLAIN = PartitionedDocument("", (Element(ElementKind.TEXT, "The gate is shut."),
 
 
 def declared(options: str, name: str = "mine") -> Profile:
-    return parse_declarations(f"profiles:\n  {name}: {{{options}}}\n").profile(name)
+    return parse_declarations(f"profiles:\n  {name}: {{{options}}}\n", SOURCE_KINDS).profile(name)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -54,7 +55,7 @@ def test_sizes_that_are_not_given_follow_those_that_are() -> None:
 def test_an_option_out_of_its_range_is_refused_with_its_line_and_a_cure(option: str) -> None:
     key = option.partition(":")[0]
     with pytest.raises(ConfigurationError) as error:
-        parse_declarations(f"profiles:\n  mine:\n    # of a kind\n    {option}\n")
+        parse_declarations(f"profiles:\n  mine:\n    # of a kind\n    {option}\n", SOURCE_KINDS)
     assert f"line 4, profiles.mine.{key}" in str(error.value)
     assert error.value.hint
 
@@ -82,7 +83,7 @@ def test_sizes_that_contradict_each_other_are_refused_with_their_place(sizes: st
 
 def test_a_declared_profile_replaces_the_built_in_one_of_its_name_everywhere() -> None:
     text = "profiles: {faq: {target_tokens: 222}}\nsources: {s: {kind: files, path: data}}\n"
-    declarations = parse_declarations(text)
+    declarations = parse_declarations(text, SOURCE_KINDS)
     assert declarations.profile("faq").target_tokens == 222
     assert declarations.profile("faq").strategy == "faq"
     choice = declarations.choice(declarations.source("s"))
@@ -108,13 +109,15 @@ sources:
 
 @pytest.mark.parametrize("name", ["fak", "auto"])
 def test_a_path_with_an_unknown_profile_is_refused_with_its_line(name: str) -> None:
-    broken = parse_declarations(SOURCE.format(profile="docs", by_path=name)).broken["s"]
+    broken = parse_declarations(SOURCE.format(profile="docs", by_path=name), SOURCE_KINDS).broken[
+        "s"
+    ]
     assert "line 8, sources.s.profile_by_path.faq/*" in str(broken)
     assert f"no profile is called {name!r}" in str(broken)
 
 
 def test_a_path_decides_before_the_default_and_the_default_before_the_content() -> None:
-    declarations = parse_declarations(SOURCE.format(profile="whole", by_path="table"))
+    declarations = parse_declarations(SOURCE.format(profile="whole", by_path="table"), SOURCE_KINDS)
     choice = declarations.choice(declarations.source("s"))
     assert choose_profile(choice, "file:///data/x/run.py", FAQ).name == "code"
     assert choose_profile(choice, "file:///data/faq/a.md", FAQ).name == "table"

@@ -10,7 +10,8 @@ from sites import Crawled, crawl_all
 
 from fakes.source import MemoryKnown
 from tidemark.adapters.sources.credentials import storage_options
-from tidemark.adapters.sources.files.source import FilesOptions, FilesSource, check_location
+from tidemark.adapters.sources.files.options import FilesOptions
+from tidemark.adapters.sources.files.source import FilesSource
 from tidemark.domain.connections import Credentials
 from tidemark.domain.errors import ConfigurationError
 
@@ -62,7 +63,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Versions]:
 
 
 def crawl(known: MemoryKnown | None = None, path: str = "memory://docs", **options: Any) -> Crawled:
-    return crawl_all(FilesSource(FilesOptions(path, **options)), known)
+    return crawl_all(FilesSource(FilesOptions(path=path, **options)), known)
 
 
 def said(crawled: Crawled) -> dict[str, str]:
@@ -182,13 +183,13 @@ def test_a_base_uri_makes_identities_survive_a_move_to_another_store(store: Vers
     ],
 )  # fmt: skip
 def test_credentials_in_a_url_and_unknown_stores_are_told_at_once(url: str) -> None:
-    with pytest.raises(ConfigurationError) as raised:
-        FilesOptions(url)
+    with pytest.raises(ValueError) as raised:
+        FilesOptions(path=url)
     assert "word" not in str(raised.value)
 
 
 def test_an_azure_container_with_its_account_is_no_url_with_credentials() -> None:
-    check_location("abfss://docs@account.dfs.core.windows.net/handbook")
+    FilesOptions(path="abfss://docs@account.dfs.core.windows.net/handbook")
 
 
 @pytest.mark.parametrize(

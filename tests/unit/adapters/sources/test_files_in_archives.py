@@ -9,8 +9,8 @@ from sites import Crawled, crawl_all
 
 from fakes.source import MemoryKnown
 from tidemark.adapters.sources.files import zip_store as remote_zip
-from tidemark.adapters.sources.files.source import FilesOptions, FilesSource
-from tidemark.domain.errors import ConfigurationError
+from tidemark.adapters.sources.files.options import FilesOptions
+from tidemark.adapters.sources.files.source import FilesSource
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def write(path: Path, files: dict[str, str | bytes], at: int = 2025, packed: boo
 
 
 def crawl(path: Path | str, known: MemoryKnown | None = None, **options: Any) -> Crawled:
-    return crawl_all(FilesSource(FilesOptions(str(path), **options)), known)
+    return crawl_all(FilesSource(FilesOptions(path=str(path), **options)), known)
 
 
 def said(path: Path, crawled: Crawled) -> dict[str, str]:
@@ -188,5 +188,5 @@ def test_an_archive_in_a_store_is_read_in_place(path: Path) -> None:
     ],
 )
 def test_a_chain_that_cannot_be_read_is_told_at_once(url: str) -> None:
-    with pytest.raises(ConfigurationError):
-        FilesOptions(url)
+    with pytest.raises(ValueError):
+        FilesOptions(path=url)

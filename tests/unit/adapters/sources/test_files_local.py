@@ -7,9 +7,9 @@ import pytest
 from sites import Crawled, crawl_all
 
 from fakes.source import MemoryKnown
-from tidemark.adapters.sources.files.source import FilesOptions, FilesSource
+from tidemark.adapters.sources.files.options import FilesOptions
+from tidemark.adapters.sources.files.source import FilesSource
 from tidemark.domain.documents import Validators
-from tidemark.domain.errors import ConfigurationError
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def write(root: Path, **texts: str) -> None:
 
 
 def crawl(root: Path, known: MemoryKnown | None = None, **options: Any) -> Crawled:
-    return crawl_all(FilesSource(FilesOptions(str(root), **options)), known)
+    return crawl_all(FilesSource(FilesOptions(path=str(root), **options)), known)
 
 
 def said(root: Path, crawled: Crawled) -> dict[str, str]:
@@ -90,7 +90,7 @@ def test_a_single_file_is_a_source_too(root: Path) -> None:
 
 def test_a_file_url_is_a_path(root: Path) -> None:
     write(root, a="x")
-    crawled = crawl_all(FilesSource(FilesOptions(root.as_uri())))
+    crawled = crawl_all(FilesSource(FilesOptions(path=root.as_uri())))
     assert said(root, crawled) == {"a.md": "fetched"}
 
 
@@ -254,11 +254,11 @@ def test_a_subfolder_that_cannot_be_listed_makes_the_listing_incomplete(
 
 @pytest.mark.parametrize(
     ("path", "told"),
-    [("", "no path"), ("gopher://h/", "no kind of store"), ("s3://a:b@c/", "connection")],
+    [("", "path"), ("gopher://h/", "no kind of store"), ("s3://a:b@c/", "connection")],
 )
 def test_a_path_it_cannot_read_is_told_at_once(path: str, told: str) -> None:
-    with pytest.raises(ConfigurationError, match=told):
-        FilesOptions(path)
+    with pytest.raises(ValueError, match=told):
+        FilesOptions(path=path)
 
 
 def test_a_document_has_the_time_of_its_file(root: Path) -> None:
@@ -271,12 +271,12 @@ def test_a_document_has_the_time_of_its_file(root: Path) -> None:
 
 def test_an_address_with_two_colons_in_it_is_no_chain(root: Path) -> None:
     for url in ("http://[2001:db8::1]/docs/", "webdav://[2001:db8::1]:8080/", "sftp://[fe80::1]/x"):
-        options = FilesOptions(url)
+        options = FilesOptions(path=url)
         assert (options.is_remote, options.location) == (True, url)
-    with pytest.raises(ConfigurationError, match="chains what cannot be chained"):
-        FilesOptions("zip://a::zip://b::s3://bucket/c.zip")
+    with pytest.raises(ValueError, match="chains what cannot be chained"):
+        FilesOptions(path="zip://a::zip://b::s3://bucket/c.zip")
     odd = root / "minutes::2026"
     odd.mkdir()
     (odd / "a.md").write_text("# A")
-    assert not FilesOptions(str(odd)).is_remote
+    assert not FilesOptions(path=str(odd)).is_remote
     assert [uri.rpartition("/")[2] for uri in crawl(odd).items] == ["a.md"]

@@ -1,7 +1,7 @@
 import pytest
 
-from tidemark.adapters.sources.git.program import Addresses, GitOptions
-from tidemark.domain.errors import ConfigurationError
+from tidemark.adapters.sources.git.options import GitOptions
+from tidemark.adapters.sources.git.program import Addresses
 
 PATH = "docs/über uns.md"
 QUOTED = "docs/%C3%BCber%20uns.md"
@@ -40,7 +40,7 @@ QUOTED = "docs/%C3%BCber%20uns.md"
     ],
 )
 def test_a_file_is_addressed_where_its_host_shows_it(url: str, document: str, link: str) -> None:
-    addresses = Addresses.of(GitOptions(url), "main")
+    addresses = Addresses.of(GitOptions(url=url), "main")
     assert addresses.uri(PATH) == document + QUOTED
     assert addresses.link(PATH, "abc") == (link + QUOTED if link else "")
     assert addresses.link(PATH, "") == ""
@@ -48,11 +48,11 @@ def test_a_file_is_addressed_where_its_host_shows_it(url: str, document: str, li
 
 def test_a_declared_link_is_preferred() -> None:
     options = GitOptions(
-        "https://github.com/t/h", link="https://docs.example.org/{path}?at={commit}"
+        url="https://github.com/t/h", link="https://docs.example.org/{path}?at={commit}"
     )
     link = Addresses.of(options, "main").link("a.md", "abc")
     assert link == "https://docs.example.org/a.md?at=abc"
-    assert options.fingerprint != GitOptions("https://github.com/t/h").fingerprint
+    assert options.fingerprint != GitOptions(url="https://github.com/t/h").fingerprint
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_a_declared_link_is_preferred() -> None:
     ],
 )  # fmt: skip
 def test_a_url_that_git_would_misunderstand_is_refused(url: str) -> None:
-    with pytest.raises(ConfigurationError) as raised:
-        GitOptions(url)
+    with pytest.raises(ValueError) as raised:
+        GitOptions(url=url)
     assert "word" not in str(raised.value)
 
 
@@ -73,16 +73,16 @@ def test_a_url_that_git_would_misunderstand_is_refused(url: str) -> None:
     "branch", ["--all", "a..b", "a b", "a:b", "refs/*", "a.lock", "@", "a@{1}", "/a", "a/", "a\n"]
 )
 def test_a_branch_that_git_would_misunderstand_is_refused(branch: str) -> None:
-    with pytest.raises(ConfigurationError, match="branch"):
-        GitOptions("https://example.org/r", branch=branch)
+    with pytest.raises(ValueError, match="branch"):
+        GitOptions(url="https://example.org/r", branch=branch)
 
 
 @pytest.mark.parametrize("link", ["{commit", "{}", "{0}", "{comit}", "{path.x}"])
 def test_a_link_pattern_with_other_names_is_refused(link: str) -> None:
-    with pytest.raises(ConfigurationError, match="link"):
-        GitOptions("https://example.org/r", link=link)
+    with pytest.raises(ValueError, match="link"):
+        GitOptions(url="https://example.org/r", link=link)
 
 
 def test_a_folder_never_leads_out_of_the_repository() -> None:
-    with pytest.raises(ConfigurationError, match="folder"):
-        GitOptions("https://example.org/r", folder="docs/../..")
+    with pytest.raises(ValueError, match="folder"):
+        GitOptions(url="https://example.org/r", folder="docs/../..")

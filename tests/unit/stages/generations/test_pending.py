@@ -11,8 +11,9 @@ from worlds import SOURCE, World, page
 
 from fakes.embedder import HashEmbedder
 from fakes.source import MemorySource
+from tidemark.adapters.sources.files.options import FilesOptions
 from tidemark.cli.status import read_status, render_status
-from tidemark.config.sources_file import Declarations, FilesDeclaration
+from tidemark.config.sources_file import Declarations
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.summary import RunSummary
 from tidemark.pipeline import run_source
@@ -161,7 +162,7 @@ class _FakeContainer:
     settings = SimpleNamespace(index_name="tidemark")
 
     def __init__(self, world: Changing) -> None:
-        declared = FilesDeclaration(name=SOURCE, kind="files", path="/srv/docs")
+        declared = FilesOptions(name=SOURCE, kind="files", path="/srv/docs")
         wrong = ConfigurationError("It has no path.")
         self.declarations = Declarations({SOURCE: declared}, broken={IDLE: wrong})
         self.ledger, self.index, self.waiting = world.ledger, world.index, world.waiting

@@ -1,6 +1,6 @@
 """The files source: the documents in a folder or a store, unchanged ones told without reading them.
 
-This is the local one; ``adapters/remote_files.py`` holds stores to the same rules.
+This is the local one; stores are held to the same rules.
 
     entry                                   outcome
     --------------------------------------  ---------------------------------------------------------
@@ -26,15 +26,13 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Protocol
 
-from fsspec.implementations.local import LocalFileSystem
-from fsspec.registry import known_implementations
 from fsspec.utils import get_protocol
 
+from tidemark.adapters.sources.files.options import FilesOptions
 from tidemark.adapters.sources.files.types import ChangedError, Entry, Location, Store
 from tidemark.adapters.sources.selection import (
     FileRules,
@@ -47,8 +45,7 @@ from tidemark.adapters.sources.selection import (
     quoted,
     too_large,
 )
-from tidemark.domain import connections as locations
-from tidemark.domain.connections import INDEX, S3, SFTP, WEBDAV, Credentials, is_chained, scheme_of
+from tidemark.domain.connections import INDEX, S3, SFTP, WEBDAV, Credentials
 from tidemark.domain.documents import (
     CrawlEnd,
     CrawlItem,
@@ -57,8 +54,7 @@ from tidemark.domain.documents import (
     SourceItem,
     Validators,
 )
-from tidemark.domain.errors import ConfigurationError, TidemarkError, TransientError
-from tidemark.domain.hashing import fingerprint
+from tidemark.domain.errors import TidemarkError, TransientError
 from tidemark.ports import Clock, Known
 
 # Which store a URL means.
@@ -72,11 +68,6 @@ from tidemark.ports import Clock, Known
 # any other of fsspec's                          as fsspec's package for it reads it
 #
 # Credentials never stand in the URL. Packages that only one kind of store needs are imported by it.
-
-
-def check_location(url: str) -> None:
-    """Raises ``ConfigurationError`` for a URL that means no store, or has credentials in it."""
-    locations.check_location(url, known_implementations.__contains__)
 
 
 @contextmanager
@@ -271,68 +262,7 @@ class RemoteFiles:
         return entry.uri
 
 
-_ADAPTER_VERSION = 1
 """Raised when the same file would be given other bytes or another media type than before."""
-
-
-@dataclass(frozen=True, slots=True)
-class FilesOptions:
-    """A place with files (or a single file) to index.
-
-    path: a local path or ``file://`` URL, a URL of a store (``adapters/remote_stores.py`` names them), or a
-        zip archive as ``zip://folder/in/it::URL`` or by its local path.
-    include, exclude: patterns over paths relative to it (``adapters/patterns.py``).
-    max_bytes: of one file; larger ones are not read.
-    base_uri: what URIs start with instead of the place's own URL.
-    allow_empty: an empty place means that everything in it was deleted.
-    credentials: what opens the store.
-    allow_private: a web, WebDAV or SFTP server may be on this machine or in a private network.
-    """
-
-    path: str
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    max_bytes: int = 50_000_000
-    base_uri: str = ""
-    allow_empty: bool = False
-    credentials: Credentials | None = None
-    allow_private: bool = False
-
-    def __post_init__(self) -> None:
-        """Raises ``ConfigurationError`` for what could never be read; opens nothing."""
-        if not self.path:
-            raise ConfigurationError("A files source has no path.", "Give it the path of a folder.")
-        if self.max_bytes < 1:
-            raise ConfigurationError(f"max_bytes is {self.max_bytes}.", "It must be 1 or more.")
-        if not self._is_local:
-            check_location(self.path)
-
-    @property
-    def _is_local(self) -> bool:
-        return not is_chained(self.path) and scheme_of(self.path) in {None, "file", "local"}
-
-    @property
-    def is_remote(self) -> bool:
-        """Is it read through a store (a zip archive is one) and not as a local folder or file?"""
-        return not self._is_local or (
-            self.path.lower().endswith(".zip") and not Path(self.root).is_dir()
-        )
-
-    @property
-    def root(self) -> str:
-        """The absolute path of a local place, links in it resolved."""
-        local = LocalFileSystem._strip_protocol(self.path)  # noqa: SLF001 - fsspec's way to read its URLs
-        return os.path.realpath(str(local))
-
-    @property
-    def location(self) -> str:
-        """The URL of a store."""
-        return self.path if not self._is_local else f"zip://::{Path(self.root).as_uri()}"
-
-    @property
-    def fingerprint(self) -> str:
-        """Of what decides the bytes handed over: nothing but this adapter."""
-        return fingerprint("fetch", {"kind": "files", "version": _ADAPTER_VERSION})
 
 
 def _utc_now() -> datetime:

@@ -30,7 +30,8 @@ from typing import IO
 
 from filelock import FileLock, Timeout
 
-from tidemark.adapters.sources.git.program import Addresses, BrokenCopyError, GitOptions, GitProgram
+from tidemark.adapters.sources.git.options import GitOptions
+from tidemark.adapters.sources.git.program import Addresses, BrokenCopyError, GitProgram
 from tidemark.adapters.sources.selection import (
     FileRules,
     end_of,

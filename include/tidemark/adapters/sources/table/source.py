@@ -19,7 +19,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import quote
@@ -28,7 +28,7 @@ from sqlalchemy import Row, exc
 
 from tidemark.adapters.sources.selection import too_large
 from tidemark.adapters.sources.table.database import Cursor, TableDatabase, told_by
-from tidemark.domain.connections import Credentials
+from tidemark.adapters.sources.table.options import DEFAULT_UPDATED, TableOptions
 from tidemark.domain.documents import (
     CrawlEnd,
     CrawlItem,
@@ -38,7 +38,7 @@ from tidemark.domain.documents import (
     Validators,
 )
 from tidemark.domain.errors import ConfigurationError, TidemarkError
-from tidemark.domain.hashing import Canonical, digest_of, fingerprint
+from tidemark.domain.hashing import digest_of
 from tidemark.ports import Clock, Known
 
 # The values of a row as a document.
@@ -155,77 +155,7 @@ def _plain(title: str) -> str:
 
 __all__ = ["TableOptions", "TableSource"]
 
-_ADAPTER_VERSION = 1
 """Raised when the same row would become other bytes than before."""
-_TYPES = ("text/plain", "text/markdown", "text/html")
-DEFAULT_UPDATED = "updated_at"
-
-
-@dataclass(frozen=True, slots=True)
-class TableOptions:
-    """A query whose rows are documents.
-
-    name: of the source; URIs are ``table://<name>/<id>``.
-    query: a SELECT; its columns are told apart by their names, in which case matters only when two differ
-        in nothing else.
-    url: a database URL of SQLAlchemy's; without it, it is made from the credentials.
-    id_column, body_column: must be in the answer.
-    title_column, link_column: likewise, unless "".
-    updated_column: likewise, unless "" or the default; without it a row's text is its version.
-    media_type: of the bodies: text/plain, text/markdown or text/html.
-    base_uri: what URIs start with instead.
-    max_bytes: of one document; larger ones are not handed over.
-    timeout: seconds that the database may take for the query, where it can be told.
-    """
-
-    name: str
-    query: str
-    url: str = field(default="", repr=False)
-    id_column: str = "id"
-    title_column: str = "title"
-    body_column: str = "body"
-    updated_column: str = DEFAULT_UPDATED
-    link_column: str = ""
-    media_type: str = "text/plain"
-    base_uri: str = ""
-    max_bytes: int = 50_000_000
-    timeout: float = 600.0
-    credentials: Credentials | None = None
-
-    def __post_init__(self) -> None:
-        """Raises ``ConfigurationError`` for what could never be read; connects to nothing."""
-        if not self.query.strip(" \t\r\n;"):
-            raise ConfigurationError("A table source has no query.", "Give it a SELECT.")
-        if not self.id_column or not self.body_column:
-            raise ConfigurationError(
-                "A table source needs id_column and body_column.", "Name the columns of the query."
-            )
-        if self.media_type not in _TYPES:
-            raise ConfigurationError(
-                f"The media type {self.media_type!r} is none that rows have.",
-                f"It must be one of {', '.join(_TYPES)}.",
-            )
-        if not self.url and self.credentials is None:
-            raise ConfigurationError(
-                "A table source has no database.", "Name the connection that opens it."
-            )
-
-    @property
-    def fingerprint(self) -> str:
-        """Of what decides a document's bytes: the query, the columns and the form."""
-        options: dict[str, Canonical] = {
-            "kind": "table",
-            "version": _ADAPTER_VERSION,
-            "query": self.query.strip(),
-            "columns": [self.id_column, self.title_column, self.body_column, self.updated_column],
-            "link": self.link_column,
-            "media_type": self.media_type,
-        }
-        return fingerprint("fetch", options)
-
-    @property
-    def base(self) -> str:
-        return self.base_uri.rstrip("/") or f"table://{quote(self.name, safe='')}"
 
 
 def _utc_now() -> datetime:
@@ -239,7 +169,9 @@ class TableSource:
         """Raises ``ConfigurationError`` for a database that is none, or whose driver is not installed."""
         self.fingerprint = options.fingerprint
         self._options = options
-        self._database = TableDatabase(options.url, options.credentials, options.timeout)
+        self._database = TableDatabase(
+            options.database_url, options.credentials, options.query_timeout
+        )
         self._clock = clock
 
     def crawl(self, known: Known, limit: int | None = None) -> Iterator[CrawlItem | CrawlEnd]:

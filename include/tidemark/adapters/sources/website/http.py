@@ -479,7 +479,7 @@ class Fetcher:
         is refused or the answer is no HTTP.
         """
         gate = self.gate(url)
-        attempts = self._options.retries + 1
+        attempts = self._options.request_retries + 1
         for attempt in range(attempts):
             wait = backoff(attempt, self._options.backoff)
             try:

@@ -8,7 +8,8 @@ import pytest
 from sites import Crawled, Page, Site, crawl_all
 
 from fakes.source import MemoryKnown
-from tidemark.adapters.sources.website.crawl import WebsiteOptions, WebsiteSource
+from tidemark.adapters.sources.website.crawl import WebsiteSource
+from tidemark.adapters.sources.website.options import WebsiteOptions
 
 
 @pytest.fixture
@@ -21,10 +22,10 @@ def crawl(
     site: Site, known: MemoryKnown | None = None, *, limit: int | None = None, **options: Any
 ) -> Crawled:
     told = {
-        "url": site.url, "allow_private": True, "retries": 0, "backoff": 0, "timeout": 5,
+        "url": site.url, "allow_private": True, "request_retries": 0, "backoff": 0, "timeout": 5,
         "use_sitemap": False, **options,
     }  # fmt: skip
-    return crawl_all(WebsiteSource(WebsiteOptions(**told)), known, limit)
+    return crawl_all(WebsiteSource(WebsiteOptions(**{"delay": 0.0, **told})), known, limit)
 
 
 def links(*targets: str) -> str:

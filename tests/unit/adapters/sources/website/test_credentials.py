@@ -4,6 +4,8 @@ import pytest
 
 from tidemark.adapters.sources.credentials import secret_headers
 from tidemark.adapters.sources.website.options import WebsiteOptions
+from tidemark.config.settings import Settings
+from tidemark.config.sources import SourceContext
 from tidemark.domain.connections import Credentials
 from tidemark.domain.errors import ConfigurationError
 
@@ -41,8 +43,9 @@ def test_a_connection_of_any_type_becomes_the_headers_that_open_a_site(
 def test_what_cannot_be_sent_is_told_with_the_connection_and_without_the_secret(
     extra: dict[str, Any], told: str
 ) -> None:
+    given = SourceContext(Settings(), Credentials("intranet", extra=extra))
     with pytest.raises(ConfigurationError, match=told) as error:
-        WebsiteOptions("https://example.org/", credentials=Credentials("intranet", extra=extra))
+        WebsiteOptions(url="https://example.org/").open(given)
     assert "intranet" in str(error.value)
     assert "hush" not in str(error.value)
 
@@ -50,19 +53,19 @@ def test_what_cannot_be_sent_is_told_with_the_connection_and_without_the_secret(
 def test_options_show_no_secret_and_no_secret_changes_the_fingerprint() -> None:
     def options(secret: str) -> WebsiteOptions:
         return WebsiteOptions(
-            "https://example.org/",
+            url="https://example.org/",
             credentials=Credentials("intranet", login="a", password=secret),
             proxy=f"http://user:{secret}@proxy.example:3128",
         )
 
     assert "hush" not in repr(options("hush"))
     assert options("hush").fingerprint == options("other").fingerprint
-    assert options("hush").fingerprint == WebsiteOptions("https://example.org/").fingerprint
+    assert options("hush").fingerprint == WebsiteOptions(url="https://example.org/").fingerprint
 
 
 @pytest.mark.parametrize(
     "proxy", ["proxy.example:3128", "socks5://proxy.example", "http://", "http://a:b:c"]
 )
 def test_a_proxy_that_is_no_url_is_told_without_showing_it(proxy: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"^proxy is no http\(s\) URL"):
-        WebsiteOptions("https://example.org/", proxy=proxy)
+    with pytest.raises(ValueError, match=r"an http\(s\) URL of a proxy"):
+        WebsiteOptions(url="https://example.org/", proxy=proxy)

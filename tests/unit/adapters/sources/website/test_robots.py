@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from sites import Page, Site, crawl_all
 
-from tidemark.adapters.sources.website.crawl import WebsiteOptions, WebsiteSource
+from tidemark.adapters.sources.website.crawl import WebsiteSource
+from tidemark.adapters.sources.website.options import WebsiteOptions
 
 ASKED = ("/a", "/a/b", "/a/b.html", "/c?x=1", "/d.pdf", "/d.pdf?v=2", "/caf%C3%A9", "/e")
 
@@ -23,10 +24,10 @@ def allowed(site: Site, rules: str | Page, **options: Any) -> list[str]:
     site.forget()
     site.pages["/robots.txt"] = rules if isinstance(rules, Page) else Page(rules)
     told = {
-        "url": site.url, "allow_private": True, "retries": 0, "backoff": 0, "timeout": 5,
+        "url": site.url, "allow_private": True, "request_retries": 0, "backoff": 0, "timeout": 5,
         "use_sitemap": False, **options,
     }  # fmt: skip
-    crawl_all(WebsiteSource(WebsiteOptions(**told)))
+    crawl_all(WebsiteSource(WebsiteOptions(**{"delay": 0.0, **told})))
     return [path for path in ASKED if site.requests[path]]
 
 
@@ -119,6 +120,8 @@ def test_it_is_asked_for_once_a_crawl(site: Site) -> None:
 def test_robots_txt_itself_is_always_allowed(site: Site) -> None:
     site.pages["/"] = "<a href='/robots.txt'>rules</a>"
     crawled = crawl_all(
-        WebsiteSource(WebsiteOptions(site.url, allow_private=True, use_sitemap=False))
+        WebsiteSource(
+            WebsiteOptions(url=site.url, delay=0.0, allow_private=True, use_sitemap=False)
+        )
     )
     assert crawled.end.complete

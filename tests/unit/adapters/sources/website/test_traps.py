@@ -8,8 +8,9 @@ import pytest
 from sites import Crawled, Page, Site, crawl_all
 
 from fakes.source import MemoryKnown
-from tidemark.adapters.sources.website.crawl import WebsiteOptions, WebsiteSource
+from tidemark.adapters.sources.website.crawl import WebsiteSource
 from tidemark.adapters.sources.website.frontier import Traps
+from tidemark.adapters.sources.website.options import WebsiteOptions
 from tidemark.adapters.sources.website.state import Trail
 
 NEXT_YEAR = datetime.now(UTC).year + 1
@@ -60,10 +61,10 @@ def test_only_so_many_query_strings_of_one_path_are_wanted(traps: Traps) -> None
 
 def crawl(site: Site, known: MemoryKnown | None = None, **options: Any) -> Crawled:
     told = {
-        "url": site.url, "allow_private": True, "retries": 0, "backoff": 0, "timeout": 5,
+        "url": site.url, "allow_private": True, "request_retries": 0, "backoff": 0, "timeout": 5,
         "use_sitemap": False, **options,
     }  # fmt: skip
-    return crawl_all(WebsiteSource(WebsiteOptions(**told)), known)
+    return crawl_all(WebsiteSource(WebsiteOptions(**{"delay": 0.0, **told})), known)
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ class Endless(dict[str, "str | Page"]):
 
 def test_a_site_full_of_traps_is_crawled_to_its_end_and_the_listing_is_complete() -> None:
     with Site(Endless()) as site:
-        crawled = crawl(site, max_queries=20, max_depth=None)
+        crawled = crawl(site, max_queries=20, max_depth=10_000)
     assert crawled.end.complete
     said = crawled.outcomes(site.origin)
     assert list(said.values()).count("fetched") == 20 + 4

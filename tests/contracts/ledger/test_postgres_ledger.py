@@ -20,8 +20,8 @@ from ledger_cases import (
 from sqlalchemy import Engine, create_engine, insert, make_url, text
 from sqlalchemy import event as events
 
+from tidemark.adapters.ledger.documents import DOCUMENTS
 from tidemark.adapters.ledger.documents import document as table
-from tidemark.adapters.ledger.documents import document_values
 from tidemark.adapters.ledger.engine import BATCH, Database, database_engine
 from tidemark.adapters.ledger.engine import postgres_url as read_url
 from tidemark.adapters.ledger.postgres import PostgresLedger
@@ -111,7 +111,7 @@ def test_bulk_work_of_more_than_one_batch_is_done_whole(
     records = [quarantined(f"{n:05}") for n in range(2 * BATCH + 1)]
     with engine.begin() as connection:
         ensure_source(connection, SOURCE)
-        connection.execute(insert(table), [document_values(r) for r in records])
+        connection.execute(insert(table), [DOCUMENTS.values(r) for r in records])
     ids = [record.document_id for record in records]
     assert len(real.documents.by_id(ids)) == len(ids)
     real.writes.mark_missing("run-2", records[0].first_seen, ids)

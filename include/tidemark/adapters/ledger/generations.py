@@ -1,34 +1,19 @@
 """The generations of the index, and the audits of what is in them."""
 
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Identity,
-    Index,
-    Integer,
-    Row,
-    Table,
-    Text,
-    all_,
-    bindparam,
-    func,
-    insert,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, distinct_on
 
 from tidemark.adapters.ledger.documents import document
 from tidemark.adapters.ledger.engine import Database
 from tidemark.adapters.ledger.schema import (
+    Rows,
     UtcDateTime,
+    Word,
     bulk_upsert,
     delete_some,
     ensure_source,
-    fields_of,
     metadata,
     required,
     sorted_text,
@@ -37,61 +22,53 @@ from tidemark.adapters.ledger.schema import (
 )
 from tidemark.domain.records import AuditRecord, GenerationRecord, GenerationStatus
 
-generation = Table(
+generation = sa.Table(
     "generation",
     metadata,
-    Column("index_name", sorted_text(), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    required("embed_fingerprint", Text),
-    required("dimension", Integer),
-    required("status", Text),
+    sa.Column("index_name", sorted_text(), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    required("embed_fingerprint", sa.Text),
+    required("dimension", sa.Integer),
+    required("status", Word(GenerationStatus)),
     required("created_at", UtcDateTime),
 )
 
-evaluation = Table(
+evaluation = sa.Table(
     "evaluation",
     metadata,
-    Column("evaluation_id", BigInteger, Identity(), primary_key=True),
-    required("evaluated_at", UtcDateTime, server_default=func.now(), index=True),
+    sa.Column("evaluation_id", sa.BigInteger, sa.Identity(), primary_key=True),
+    required("evaluated_at", UtcDateTime, server_default=sa.func.now(), index=True),
     required("index_name", sorted_text()),
-    required("generation", Integer),
-    required("questions", Integer),
+    required("generation", sa.Integer),
+    required("questions", sa.Integer),
     required("metrics", JSONB),
 )
 
-audit = Table(
+audit = sa.Table(
     "audit",
     metadata,
-    Column("audit_id", BigInteger, Identity(), primary_key=True),
-    required("audited_at", UtcDateTime, server_default=func.now(), index=True),
+    sa.Column("audit_id", sa.BigInteger, sa.Identity(), primary_key=True),
+    required("audited_at", UtcDateTime, server_default=sa.func.now(), index=True),
     to_source(nullable=True),
     required("findings", JSONB),
-    required("repaired", Integer),
-    Column("left", JSONB(none_as_null=True)),
-    Index(None, "source", "audited_at"),
+    required("repaired", sa.Integer),
+    sa.Column("left", JSONB(none_as_null=True)),
+    sa.Index(None, "source", "audited_at"),
 )
 
 
-def generation_record(row: Row[Any]) -> GenerationRecord:
-    return GenerationRecord(**{**row._asdict(), "status": GenerationStatus(row.status)})
-
-
-def audit_record(row: Row[Any]) -> AuditRecord:
-    stored = row._asdict()
-    del stored["audit_id"]
-    return AuditRecord(**stored)
-
-
+GENERATIONS = Rows(generation, GenerationRecord)
+AUDITS = Rows(audit, AuditRecord)
 _UPSERT = bulk_upsert(generation)
 _LATEST_AUDITS = (
-    select(audit.c.audit_id)
+    sa.select(audit.c.audit_id)
     .ext(distinct_on(audit.c.source))
     .order_by(audit.c.source, audit.c.audited_at.desc(), audit.c.audit_id.desc())
 )
 _DROP_AUDITS = delete_some(
     audit,
-    audit.c.audited_at < bindparam("before", type_=UtcDateTime()),
-    audit.c.audit_id != all_(bindparam("stay", type_=ARRAY(BigInteger))),
+    audit.c.audited_at < sa.bindparam("before", type_=UtcDateTime()),
+    audit.c.audit_id != sa.all_(sa.bindparam("stay", type_=ARRAY(sa.BigInteger))),
     order=(audit.c.audited_at, audit.c.audit_id),
 )
 
@@ -103,18 +80,17 @@ class PostgresGenerations:
         self._database = database
 
     def all(self, index_name: str) -> list[GenerationRecord]:
-        query = select(generation).where(generation.c.index_name == index_name)
-        rows = self._database.rows(query.order_by(generation.c.number))
-        return [generation_record(row) for row in rows]
+        query = sa.select(generation).where(generation.c.index_name == index_name)
+        return GENERATIONS.of(self._database.rows(query.order_by(generation.c.number)))
 
     def save(self, record: GenerationRecord) -> None:
-        values = {**fields_of(record), "status": record.status.value}
-        self._database.write(lambda connection: upsert(connection, _UPSERT, [values]))
+        values = [GENERATIONS.values(record)]
+        self._database.write(lambda connection: upsert(connection, _UPSERT, values))
 
     def outside(self, number: int) -> dict[str, int]:
         name = document.c.source
         query = (
-            select(name, func.count().label("documents"))
+            sa.select(name, sa.func.count().label("documents"))
             .where(document.c.raw_hash.is_not(None), document.c.generation.is_distinct_from(number))
             .group_by(name)
             .order_by(name)
@@ -122,16 +98,18 @@ class PostgresGenerations:
         return {str(row.source): int(row.documents) for row in self._database.rows(query)}
 
     def save_audit(self, record: AuditRecord) -> None:
-        def write(connection: Connection) -> None:
+        def write(connection: sa.Connection) -> None:
             if record.source is not None:
                 ensure_source(connection, record.source)
-            connection.execute(insert(audit), fields_of(record))
+            connection.execute(sa.insert(audit), AUDITS.values(record))
 
         self._database.write(write)
 
     def audits(self, source: str | None = None, limit: int = 20) -> list[AuditRecord]:
         query = (
-            select(audit).order_by(audit.c.audited_at.desc(), audit.c.audit_id.desc()).limit(limit)
+            sa.select(audit)
+            .order_by(audit.c.audited_at.desc(), audit.c.audit_id.desc())
+            .limit(limit)
         )
         if source is None:
             rows = self._database.rows(query)
@@ -140,7 +118,7 @@ class PostgresGenerations:
             conditions = (audit.c.source == source, audit.c.source.is_(None))
             rows = [row for c in conditions for row in self._database.rows(query.where(c))]
             rows.sort(key=lambda row: (row.audited_at, row.audit_id), reverse=True)
-        return [audit_record(row) for row in rows[:limit]]
+        return AUDITS.of(rows[:limit])
 
     def drop_audits(self, audited_before: datetime) -> int:
         stay = [row.audit_id for row in self._database.rows(_LATEST_AUDITS)]

@@ -5,36 +5,19 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Double,
-    Index,
-    Integer,
-    Row,
-    Select,
-    Table,
-    Text,
-    Uuid,
-    any_,
-    bindparam,
-    delete,
-    func,
-    select,
-    true,
-    union_all,
-)
+import sqlalchemy as sa
 
 from tidemark.adapters.ledger.engine import Database, batches
 from tidemark.adapters.ledger.schema import (
     AT_ONCE,
     BY_URI,
     DisplayText,
+    Rows,
     UtcDateTime,
+    Word,
     bulk_upsert,
     delete_some,
     ensure_source,
-    fields_of,
     metadata,
     required,
     sorted_text,
@@ -46,74 +29,71 @@ from tidemark.adapters.ledger.schema import (
 )
 from tidemark.domain.records import RunDocument, RunRecord, RunStatus
 
-run = Table(
+run = sa.Table(
     "run",
     metadata,
-    Column("run_id", sorted_text(), primary_key=True),
+    sa.Column("run_id", sorted_text(), primary_key=True),
     to_source(),
-    required("trigger", Text),
-    required("status", Text),
+    required("trigger", sa.Text),
+    required("status", Word(RunStatus)),
     required("started_at", UtcDateTime, index=True),
-    Column("finished_at", UtcDateTime, index=True),
+    sa.Column("finished_at", UtcDateTime, index=True),
     required("note", DisplayText),
     # JSON as text: it is handed back as it was written, and only people query it.
-    Column("summary", DisplayText),
-    Index(None, "source", "started_at"),
+    sa.Column("summary", DisplayText),
+    sa.Index(None, "source", "started_at"),
 )
 
-run_document = Table(
+run_document = sa.Table(
     "run_document",
     metadata,
     # No foreign keys: an event outlives its document, and bookkeeping must never refuse a commit.
-    Column("run_id", sorted_text(), primary_key=True),
-    Column("document_id", Uuid, primary_key=True),
+    sa.Column("run_id", sorted_text(), primary_key=True),
+    sa.Column("document_id", sa.Uuid, primary_key=True),
     required("uri", sorted_text()),
-    required("action", Text),
-    required("reason", Text),
+    required("action", sa.Text),
+    required("reason", sa.Text),
     required("detail", DisplayText),
-    required("seconds", Double),
-    required("chunks_added", Integer),
-    required("chunks_kept", Integer),
-    required("chunks_removed", Integer),
-    required("recorded_at", UtcDateTime, server_default=func.clock_timestamp()),
-    Index("run_document_run_id_uri_idx", "run_id", BY_URI),
-    Index(None, "document_id", "recorded_at"),
+    required("seconds", sa.Double),
+    required("chunks_added", sa.Integer),
+    required("chunks_kept", sa.Integer),
+    required("chunks_removed", sa.Integer),
+    required("recorded_at", UtcDateTime, server_default=sa.func.clock_timestamp()),
+    sa.Index("run_document_run_id_uri_idx", "run_id", BY_URI),
+    sa.Index(None, "document_id", "recorded_at"),
 )
 
 
-def run_record(row: Row[Any]) -> RunRecord:
-    return RunRecord(**{**row._asdict(), "status": RunStatus(row.status)})
-
-
-def event_record(row: Row[Any]) -> RunDocument:
-    stored = row._asdict()
-    del stored["recorded_at"]
-    return RunDocument(**stored)
-
-
+RUNS = Rows(run, RunRecord)
+EVENTS = Rows(run_document, RunDocument)
 _UPSERT_RUNS = bulk_upsert(run)
 _UPSERT_EVENTS = bulk_upsert(run_document, stamp="recorded_at")
-_RUNNING = select(run).where(run.c.finished_at.is_(None)).order_by(run.c.started_at, run.c.run_id)
+_RUNNING = (
+    sa.select(run).where(run.c.finished_at.is_(None)).order_by(run.c.started_at, run.c.run_id)
+)
 
 
-def _old_runs() -> Select[Any]:
+def _old_runs() -> sa.Select[Any]:
     latest = (
-        select(run.c.run_id)
+        sa.select(run.c.run_id)
         .where(run.c.source == source.c.name)
         .order_by(run.c.started_at.desc(), run.c.run_id.desc())
     )
     stay = [
         some.lateral()
         for some in (
-            latest.limit(bindparam("keep", type_=Integer())),
-            latest.where(run.c.status == RunStatus.SUCCESS.value).limit(1),
+            latest.limit(sa.bindparam("keep", type_=sa.Integer())),
+            latest.where(run.c.status == RunStatus.SUCCESS).limit(1),
         )
     ]
-    kept = union_all(*(select(s.c.run_id).select_from(source.join(s, true())) for s in stay))
+    kept = sa.union_all(
+        *(sa.select(s.c.run_id).select_from(source.join(s, sa.true())) for s in stay)
+    )
     return (
-        select(run.c.run_id)
+        sa.select(run.c.run_id)
         .where(
-            run.c.finished_at < bindparam("before", type_=UtcDateTime()), run.c.run_id.not_in(kept)
+            run.c.finished_at < sa.bindparam("before", type_=UtcDateTime()),
+            run.c.run_id.not_in(kept),
         )
         .order_by(run.c.finished_at, run.c.run_id)
         .limit(AT_ONCE)
@@ -121,14 +101,18 @@ def _old_runs() -> Select[Any]:
 
 
 _OLD_RUNS = _old_runs()
-_DROP_RUN_EVENTS = delete_some(run_document, run_document.c.run_id == any_(texts("runs")))
-_DROP_RUNS = delete(run).where(run.c.run_id == any_(texts("runs")), run.c.finished_at.is_not(None))
-_DROP_DOCUMENT_EVENTS = delete_some(run_document, run_document.c.document_id == any_(uuids("ids")))
+_DROP_RUN_EVENTS = delete_some(run_document, run_document.c.run_id == sa.any_(texts("runs")))
+_DROP_RUNS = sa.delete(run).where(
+    run.c.run_id == sa.any_(texts("runs")), run.c.finished_at.is_not(None)
+)
+_DROP_DOCUMENT_EVENTS = delete_some(
+    run_document, run_document.c.document_id == sa.any_(uuids("ids"))
+)
 
 
-def write_events(connection: Connection, events: Sequence[RunDocument]) -> None:
+def write_events(connection: sa.Connection, events: Sequence[RunDocument]) -> None:
     """Upsert events of different runs or documents."""
-    upsert(connection, _UPSERT_EVENTS, [fields_of(event) for event in events])
+    upsert(connection, _UPSERT_EVENTS, [EVENTS.values(event) for event in events])
 
 
 def drop_events_of(database: Database, document_ids: Sequence[UUID]) -> None:
@@ -144,26 +128,24 @@ class PostgresRuns:
         self._database = database
 
     def save(self, record: RunRecord) -> None:
-        values = {**fields_of(record), "status": record.status.value}
-
-        def write(connection: Connection) -> None:
+        def write(connection: sa.Connection) -> None:
             ensure_source(connection, record.source)
-            upsert(connection, _UPSERT_RUNS, [values])
+            upsert(connection, _UPSERT_RUNS, [RUNS.values(record)])
 
         self._database.write(write)
 
     def get(self, run_id: str) -> RunRecord | None:
-        rows = self._database.rows(select(run).where(run.c.run_id == run_id))
-        return run_record(rows[0]) if rows else None
+        rows = self._database.rows(sa.select(run).where(run.c.run_id == run_id))
+        return RUNS.record(rows[0]) if rows else None
 
     def recent(self, source: str | None = None, limit: int = 20) -> list[RunRecord]:
-        query = select(run).order_by(run.c.started_at.desc(), run.c.run_id.desc()).limit(limit)
+        query = sa.select(run).order_by(run.c.started_at.desc(), run.c.run_id.desc()).limit(limit)
         if source is not None:
             query = query.where(run.c.source == source)
-        return [run_record(row) for row in self._database.rows(query)]
+        return RUNS.of(self._database.rows(query))
 
     def running(self) -> list[RunRecord]:
-        return [run_record(row) for row in self._database.rows(_RUNNING)]
+        return RUNS.of(self._database.rows(_RUNNING))
 
     def drop(self, finished_before: datetime, keep: int) -> list[str]:
         old = self._database.rows(_OLD_RUNS, {"before": finished_before, "keep": keep})
@@ -177,7 +159,7 @@ class PostgresRuns:
     def record_events(self, events: Sequence[RunDocument]) -> None:
         unique = list({(e.run_id, e.document_id): e for e in events}.values())
 
-        def write(connection: Connection) -> None:
+        def write(connection: sa.Connection) -> None:
             for batch in batches(unique):
                 write_events(connection, batch)
 
@@ -185,17 +167,17 @@ class PostgresRuns:
 
     def events(self, run_id: str) -> Iterator[RunDocument]:
         query = (
-            select(run_document)
+            sa.select(run_document)
             .where(run_document.c.run_id == run_id)
             .order_by(BY_URI, run_document.c.uri, run_document.c.document_id)
         )
-        return map(event_record, self._database.stream(query))
+        return EVENTS.stream(self._database.stream(query))
 
     def events_of(self, document_id: UUID, limit: int = 20) -> list[RunDocument]:
         query = (
-            select(run_document)
+            sa.select(run_document)
             .where(run_document.c.document_id == document_id)
             .order_by(run_document.c.recorded_at.desc())
             .limit(limit)
         )
-        return [event_record(row) for row in self._database.rows(query)]
+        return EVENTS.of(self._database.rows(query))

@@ -1,45 +1,23 @@
 """What was live of a document before, and the snapshots that anything still refers to."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    ColumnElement,
-    Connection,
-    Index,
-    Integer,
-    Row,
-    Select,
-    Table,
-    Text,
-    Update,
-    Uuid,
-    any_,
-    bindparam,
-    delete,
-    func,
-    literal_column,
-    not_,
-    select,
-    union_all,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from tidemark.adapters.ledger.documents import FAILED, FAILED_RAW_HASH, document
 from tidemark.adapters.ledger.engine import Database, batches
 from tidemark.adapters.ledger.schema import (
     AT_ONCE,
+    GATES,
     DisplayText,
+    Rows,
     UtcDateTime,
-    Values,
     delete_some,
-    fields_of,
     metadata,
     required,
     sorted_text,
@@ -48,57 +26,42 @@ from tidemark.adapters.ledger.schema import (
 )
 from tidemark.adapters.ledger.sources import alias
 from tidemark.adapters.ledger.tombstones import RESTORABLE, tombstone
-from tidemark.domain.chunks import Fingerprints
 from tidemark.domain.decide import Action
 from tidemark.domain.records import DocumentRecord, RunDocument, Tombstone, VersionRecord
 
-_GATES = tuple(f.name for f in fields(Fingerprints))
+REPLACED = sa.literal_column("replaced_at IS NOT NULL", sa.Boolean)
 
-REPLACED = literal_column("replaced_at IS NOT NULL", Boolean)
-
-version = Table(
+version = sa.Table(
     "version",
     metadata,
     # No foreign keys: a version outlives its document.
-    Column("document_id", Uuid, primary_key=True),
-    Column("run_id", sorted_text(), primary_key=True),
+    sa.Column("document_id", sa.Uuid, primary_key=True),
+    sa.Column("run_id", sorted_text(), primary_key=True),
     required("source", sorted_text()),
     required("uri", sorted_text()),
     required("title", DisplayText),
-    required("action", Text),
-    required("reason", Text),
+    required("action", sa.Text),
+    required("reason", sa.Text),
     required("detail", DisplayText),
-    required("raw_hash", Text, index=True),
-    Column("content_hash", Text),
+    required("raw_hash", sa.Text, index=True),
+    sa.Column("content_hash", sa.Text),
     required("media_type", DisplayText),
-    Column("charset", DisplayText),
-    *(required(f"{gate}_fingerprint", Text) for gate in _GATES),
-    Column("generation", Integer),
-    required("sections", Integer),
-    required("chunks", Integer),
+    sa.Column("charset", DisplayText),
+    *(required(f"{gate}_fingerprint", sa.Text) for gate in GATES),
+    sa.Column("generation", sa.Integer),
+    required("sections", sa.Integer),
+    required("chunks", sa.Integer),
     required("fetched_at", UtcDateTime),
-    Column("modified_at", UtcDateTime),
+    sa.Column("modified_at", UtcDateTime),
     required("indexed_at", UtcDateTime),
-    required("recorded_at", UtcDateTime, server_default=func.clock_timestamp()),
+    required("recorded_at", UtcDateTime, server_default=sa.func.clock_timestamp()),
     # When another version took its place; empty for the last one of a document, live or not.
-    Column("replaced_at", UtcDateTime),
-    Index(None, "replaced_at", postgresql_where=REPLACED),
+    sa.Column("replaced_at", UtcDateTime),
+    sa.Index(None, "replaced_at", postgresql_where=REPLACED),
 )
 
 
-def version_values(record: VersionRecord) -> Values:
-    values = fields_of(record)
-    made_under = values.pop("fingerprints")
-    return {**values, **{f"{gate}_fingerprint": getattr(made_under, gate) for gate in _GATES}}
-
-
-def version_record(row: Row[Any]) -> VersionRecord:
-    stored = row._asdict()
-    for name in ("recorded_at", "replaced_at"):
-        del stored[name]
-    made_under = Fingerprints(*(stored.pop(f"{gate}_fingerprint") for gate in _GATES))
-    return VersionRecord(**stored, fingerprints=made_under)
-
+VERSIONS = Rows(version, VersionRecord)
 
 # What every ledger makes of a document's row and of the event that explains it
 
@@ -171,38 +134,38 @@ def _version(
 
 # Statements
 
-_OWNER = bindparam("owner", type_=Uuid())
+_OWNER = sa.bindparam("owner", type_=sa.Uuid())
 
 
 def _write_version() -> Insert:
     """Upsert one by document and run; the others of the document are replaced from now on."""
     others = (
-        update(version)
+        sa.update(version)
         .where(
             version.c.document_id == _OWNER,
-            version.c.run_id != bindparam("by_run", type_=Text()),
-            not_(REPLACED),
+            version.c.run_id != sa.bindparam("by_run", type_=sa.Text()),
+            sa.not_(REPLACED),
         )
-        .values(replaced_at=bindparam("since", type_=UtcDateTime()))
+        .values(replaced_at=sa.bindparam("since", type_=UtcDateTime()))
     )
     columns = [c for c in version.columns if c.name not in ("recorded_at", "replaced_at")]
     # Parameters named as the columns would be taken for values of the update too.
-    values = {c.name: bindparam(f"new_{c.name}", type_=c.type) for c in columns}
+    values = {c.name: sa.bindparam(f"new_{c.name}", type_=c.type) for c in columns}
     statement = insert(version).values(values).add_cte(others.cte("others"))
     changes = {c.name: statement.excluded[c.name] for c in columns if not c.primary_key}
     return statement.on_conflict_do_update(
         index_elements=list(version.primary_key.columns),
-        set_={**changes, "recorded_at": func.clock_timestamp(), "replaced_at": None},
+        set_={**changes, "recorded_at": sa.func.clock_timestamp(), "replaced_at": None},
     )
 
 
 _WRITE_VERSION = _write_version()
 
 
-def write_version(connection: Connection, record: VersionRecord | None) -> None:
+def write_version(connection: sa.Connection, record: VersionRecord | None) -> None:
     """Keep a version, if there is one to keep."""
     if record is not None:
-        values = {f"new_{name}": v for name, v in version_values(record).items()}
+        values = {f"new_{name}": v for name, v in VERSIONS.values(record).items()}
         others = {
             "owner": record.document_id,
             "by_run": record.run_id,
@@ -211,52 +174,52 @@ def write_version(connection: Connection, record: VersionRecord | None) -> None:
         connection.execute(_WRITE_VERSION, {**values, **others})
 
 
-def _move_versions() -> Update:
+def _move_versions() -> sa.Update:
     kept = version.alias("kept")
-    there = bindparam("there", type_=Uuid())
-    moved_at = bindparam("moved_at", type_=UtcDateTime())
+    there = sa.bindparam("there", type_=sa.Uuid())
+    moved_at = sa.bindparam("moved_at", type_=UtcDateTime())
     return (
-        update(version)
+        sa.update(version)
         .where(
-            version.c.document_id == bindparam("gone", type_=Uuid()),
-            version.c.run_id.not_in(select(kept.c.run_id).where(kept.c.document_id == there)),
+            version.c.document_id == sa.bindparam("gone", type_=sa.Uuid()),
+            version.c.run_id.not_in(sa.select(kept.c.run_id).where(kept.c.document_id == there)),
         )
-        .values(document_id=there, replaced_at=func.coalesce(version.c.replaced_at, moved_at))
+        .values(document_id=there, replaced_at=sa.func.coalesce(version.c.replaced_at, moved_at))
     )
 
 
 _MOVE_VERSIONS = _move_versions()
 
 
-def move_versions(connection: Connection, gone: UUID, there: UUID, moved_at: datetime) -> None:
+def move_versions(connection: sa.Connection, gone: UUID, there: UUID, moved_at: datetime) -> None:
     """Give the versions of a document that moved to the one that it is now."""
     connection.execute(_MOVE_VERSIONS, {"gone": gone, "there": there, "moved_at": moved_at})
 
 
 _LATEST_FIRST = (version.c.indexed_at.desc(), version.c.recorded_at.desc())
-_OF = select(version).where(version.c.document_id == _OWNER).order_by(*_LATEST_FIRST)
-_ALL = select(version).order_by(version.c.document_id, *_LATEST_FIRST)
+_OF = sa.select(version).where(version.c.document_id == _OWNER).order_by(*_LATEST_FIRST)
+_ALL = sa.select(version).order_by(version.c.document_id, *_LATEST_FIRST)
 _DROP = delete_some(
     version,
     REPLACED,
-    version.c.replaced_at < bindparam("before", type_=UtcDateTime()),
+    version.c.replaced_at < sa.bindparam("before", type_=UtcDateTime()),
     order=(version.c.replaced_at, version.c.document_id, version.c.run_id),
 )
-_FORGET = delete(version).where(version.c.document_id == any_(uuids("ids")))
+_FORGET = sa.delete(version).where(version.c.document_id == sa.any_(uuids("ids")))
 
 
-def _references() -> list[tuple[Select[Any], ColumnElement[str]]]:
+def _references() -> list[tuple[sa.Select[Any], sa.ColumnElement[str]]]:
     """All that may refer to a snapshot, each as a query and the column that it reads."""
-    columns: list[ColumnElement[str]] = [
+    columns: list[sa.ColumnElement[str]] = [
         document.c.raw_hash,
         document.c.fetched_raw_hash,
         version.c.raw_hash,
         alias.c.raw_hash,
     ]
-    failed = select(FAILED_RAW_HASH).select_from(document).where(FAILED)
-    removed = select(tombstone.c.raw_hash).where(RESTORABLE)
+    failed = sa.select(FAILED_RAW_HASH).select_from(document).where(FAILED)
+    removed = sa.select(tombstone.c.raw_hash).where(RESTORABLE)
     return [
-        *((select(column), column) for column in columns),
+        *((sa.select(column), column) for column in columns),
         (failed, FAILED_RAW_HASH),
         (removed, tombstone.c.raw_hash),
     ]
@@ -269,10 +232,10 @@ class PostgresVersions:
         self._database = database
 
     def of(self, document_id: UUID) -> list[VersionRecord]:
-        return [version_record(row) for row in self._database.rows(_OF, {"owner": document_id})]
+        return VERSIONS.of(self._database.rows(_OF, {"owner": document_id}))
 
     def stream(self) -> Iterator[VersionRecord]:
-        return map(version_record, self._database.stream(_ALL))
+        return VERSIONS.stream(self._database.stream(_ALL))
 
     def drop(self, superseded_before: datetime) -> int:
         return self._database.execute(_DROP, {"before": superseded_before})
@@ -284,11 +247,11 @@ class PostgresVersions:
     def raw_in_use(self, raw_hashes: Sequence[str]) -> set[str]:
         if not raw_hashes:
             return set()
-        wanted = any_(texts("hashes"))
-        query = union_all(*(query.where(column == wanted) for query, column in _references()))
+        wanted = sa.any_(texts("hashes"))
+        query = sa.union_all(*(query.where(column == wanted) for query, column in _references()))
         return {row[0] for row in self._database.rows(query, {"hashes": raw_hashes})}
 
     def raw_references(self) -> Iterator[str]:
         # The empty one stands for bytes that were never had.
-        query = union_all(*(query.where(column > "") for query, column in _references()))
+        query = sa.union_all(*(query.where(column > "") for query, column in _references()))
         return (row[0] for row in self._database.stream(query))

@@ -5,43 +5,21 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Executable,
-    Index,
-    Row,
-    Table,
-    Text,
-    Update,
-    Uuid,
-    any_,
-    bindparam,
-    case,
-    exists,
-    func,
-    literal_column,
-    not_,
-    or_,
-    select,
-    update,
-)
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB, insert
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from tidemark.adapters.ledger.documents import (
+    CHUNK_ROWS,
     CHUNKS,
     DOCUMENT,
+    DOCUMENTS,
     FAILED,
+    SECTION_ROWS,
     SECTIONS,
     chunk,
-    chunk_values,
     document,
-    document_record,
-    document_values,
     hold,
     section,
-    section_values,
-    suspect_json,
 )
 from tidemark.adapters.ledger.engine import Database, batches
 from tidemark.adapters.ledger.runs import write_events
@@ -59,13 +37,12 @@ from tidemark.adapters.ledger.schema import (
     unnested,
     upsert,
     uuids,
-    validators_json,
 )
-from tidemark.adapters.ledger.sources import LEAD_ON, UPSERT_ALIASES, alias, alias_values
+from tidemark.adapters.ledger.sources import LEAD_ON, alias, write_aliases
 from tidemark.adapters.ledger.tombstones import (
     DELETE_TOMBSTONES,
+    TOMBSTONES,
     UPSERT_TOMBSTONES,
-    tombstone_values,
 )
 from tidemark.adapters.ledger.versions import (
     committed_version,
@@ -85,35 +62,35 @@ from tidemark.domain.records import (
     Touch,
 )
 
-in_flight = Table(
+in_flight = sa.Table(
     "in_flight",
     metadata,
     # No foreign key: a document is noted here before its own row exists.
-    Column("document_id", Uuid, primary_key=True),
+    sa.Column("document_id", sa.Uuid, primary_key=True),
     to_source(),
     required("uri", sorted_text()),
     required("run_id", sorted_text()),
-    required("begun_at", UtcDateTime, server_default=func.now()),
-    Index(None, "source"),
+    required("begun_at", UtcDateTime, server_default=sa.func.now()),
+    sa.Index(None, "source"),
 )
 
 
-def _upsert_document() -> Executable:
+def _upsert_document() -> sa.Executable:
     statement = insert(document)
     changes: Values = {
         c.name: statement.excluded[c.name]
         for c in document.columns
         if not c.primary_key and c.name != "missed_by"
     }
-    none = literal_column("'{}'::text[]", ARRAY(Text))
-    changes["missed_by"] = case(
+    none = sa.literal_column("'{}'::text[]", ARRAY(sa.Text))
+    changes["missed_by"] = sa.case(
         (statement.excluded.missing_runs == 0, none), else_=document.c.missed_by
     )
     # The server's snapshot is of before the write, so this is what the row had.
     known = document.alias("known")
     before = (
-        select(known.c.raw_hash)
-        .where(known.c.document_id == literal_column("document.document_id", Uuid()))
+        sa.select(known.c.raw_hash)
+        .where(known.c.document_id == sa.literal_column("document.document_id", sa.Uuid()))
         .scalar_subquery()
     )
     return statement.on_conflict_do_update(
@@ -121,26 +98,26 @@ def _upsert_document() -> Executable:
     ).returning(before)
 
 
-def _mark_seen() -> Update:
+def _mark_seen() -> sa.Update:
     seen = unnested(
         {
-            "seen": Uuid(),
-            "new_validators": JSONB(),
-            "new_fingerprint": Text(),
-            "new_raw_hash": Text(),
-            "new_suspect": JSONB(none_as_null=True),
+            "seen": sa.Uuid(),
+            "new_validators": document.c.validators.type,
+            "new_fingerprint": sa.Text(),
+            "new_raw_hash": sa.Text(),
+            "new_suspect": document.c.suspect.type,
         }
     )
     return (
-        update(document)
+        sa.update(document)
         .where(document.c.document_id == seen.c.seen)
         .values(
             validators=seen.c.new_validators,
             fetch_fingerprint=seen.c.new_fingerprint,
             fetched_raw_hash=seen.c.new_raw_hash,
             suspect=seen.c.new_suspect,
-            last_seen=bindparam("seen_at", type_=UtcDateTime()),
-            last_run_id=bindparam("run"),
+            last_seen=sa.bindparam("seen_at", type_=UtcDateTime()),
+            last_run_id=sa.bindparam("run"),
             missing_since=None,
             missing_runs=0,
             missed_by=[],
@@ -148,39 +125,39 @@ def _mark_seen() -> Update:
     )
 
 
-def _mark_missing() -> Update:
-    run = bindparam("run", type_=Text())
-    since = bindparam("seen_at", type_=UtcDateTime())
+def _mark_missing() -> sa.Update:
+    run = sa.bindparam("run", type_=sa.Text())
+    since = sa.bindparam("seen_at", type_=UtcDateTime())
     return (
-        update(document)
-        .where(document.c.document_id == any_(uuids("ids")))
-        .where(not_(run == any_(document.c.missed_by)))
+        sa.update(document)
+        .where(document.c.document_id == sa.any_(uuids("ids")))
+        .where(sa.not_(run == sa.any_(document.c.missed_by)))
         .values(
-            missing_since=func.coalesce(document.c.missing_since, since),
+            missing_since=sa.func.coalesce(document.c.missing_since, since),
             missing_runs=document.c.missing_runs + 1,
-            missed_by=func.array_append(document.c.missed_by, run),
+            missed_by=sa.func.array_append(document.c.missed_by, run),
             last_run_id=run,
         )
     )
 
 
-def _record_hashes() -> Update:
-    known = unnested({"point": Uuid(), "hash": Text()})
+def _record_hashes() -> sa.Update:
+    known = unnested({"point": sa.Uuid(), "hash": sa.Text()})
     return (
-        update(chunk)
+        sa.update(chunk)
         .where(
             chunk.c.point_id == known.c.point,
             chunk.c.document_id == _OWNER,
-            or_(
+            sa.or_(
                 chunk.c.vector_hash.is_(None),
-                func.starts_with(known.c.hash, chunk.c.vector_hash + "."),
+                sa.func.starts_with(known.c.hash, chunk.c.vector_hash + "."),
             ),
         )
         .values(vector_hash=known.c.hash)
     )
 
 
-_OWNER = bindparam("owner", type_=Uuid())
+_OWNER = sa.bindparam("owner", type_=sa.Uuid())
 _UPSERT_DOCUMENT = _upsert_document()
 _UPSERT_SECTIONS = bulk_upsert(section)
 _UPSERT_CHUNKS = bulk_upsert(chunk)
@@ -189,7 +166,7 @@ _DELETE_SECTIONS = delete_by(section, "section_id")
 _DELETE_CHUNKS = delete_by(chunk, "point_id")
 _OPEN_INTENTS = bulk_upsert(in_flight, stamp="begun_at")
 _CLOSE_INTENTS = delete_by(in_flight, "document_id")
-_PENDING = select(in_flight.c.document_id, in_flight.c.uri)
+_PENDING = sa.select(in_flight.c.document_id, in_flight.c.uri)
 # What is over when a document is there: one way to the server instead of three.
 _SETTLE_COMMITTED = (
     delete_by(alias, "alias_id")
@@ -199,22 +176,26 @@ _SETTLE_COMMITTED = (
 _MARK_SEEN = _mark_seen()
 _MARK_MISSING = _mark_missing()
 _REQUEUE = (
-    update(document)
-    .where(document.c.document_id == any_(uuids("ids")), FAILED)
+    sa.update(document)
+    .where(document.c.document_id == sa.any_(uuids("ids")), FAILED)
     .values(
-        failure=func.jsonb_set(document.c.failure, ["fingerprint"], literal_column("'\"\"'::jsonb"))
+        failure=sa.func.jsonb_set(
+            document.c.failure, ["fingerprint"], sa.literal_column("'\"\"'::jsonb")
+        )
     )
 )
-_LOCK_ROW = select(document.c.document_id).where(document.c.document_id == _OWNER).with_for_update()
+_LOCK_ROW = (
+    sa.select(document.c.document_id).where(document.c.document_id == _OWNER).with_for_update()
+)
 _RECORD_HASHES = _record_hashes()
 _RECORD_CHECKSUM = (
-    update(document)
+    sa.update(document)
     .where(
         document.c.document_id == _OWNER,
-        document.c.checksum.is_not_distinct_from(bindparam("before", type_=Text())),
-        ~exists().where(chunk.c.document_id == _OWNER, chunk.c.vector_hash.is_(None)),
+        document.c.checksum.is_not_distinct_from(sa.bindparam("before", type_=sa.Text())),
+        ~sa.exists().where(chunk.c.document_id == _OWNER, chunk.c.vector_hash.is_(None)),
     )
-    .values(checksum=bindparam("sum", type_=Text()))
+    .values(checksum=sa.bindparam("sum", type_=sa.Text()))
 )
 
 
@@ -230,7 +211,7 @@ class PostgresWrites:
             for key, uri in documents.items()
         ]
 
-        def write(connection: Connection) -> None:
+        def write(connection: sa.Connection) -> None:
             ensure_source(connection, source)
             upsert(connection, _OPEN_INTENTS, notes)
 
@@ -247,7 +228,7 @@ class PostgresWrites:
         if among is None:
             rows = self._database.rows(query)
         else:
-            query = query.where(in_flight.c.document_id == any_(uuids("ids")))
+            query = query.where(in_flight.c.document_id == sa.any_(uuids("ids")))
             rows = [*self._database.rows_of(query, "ids", among)]
         return {row.document_id: row.uri for row in rows}
 
@@ -259,10 +240,10 @@ class PostgresWrites:
         event: RunDocument,
     ) -> None:
         key = record.document_id
-        section_rows = {s.section_id: section_values(key, s) for s in sections}
-        chunk_rows = {c.point_id: chunk_values(key, c) for c in chunks}
+        section_rows = {s.section_id: SECTION_ROWS.values(s, document_id=key) for s in sections}
+        chunk_rows = {c.point_id: CHUNK_ROWS.values(c, document_id=key) for c in chunks}
 
-        def write(connection: Connection) -> None:
+        def write(connection: sa.Connection) -> None:
             _write_document(connection, record, event)
             old_sections = connection.execute(SECTIONS, {"document": key}).all()
             old_chunks = connection.execute(CHUNKS, {"document": key}).all()
@@ -279,7 +260,7 @@ class PostgresWrites:
         self._database.write(write)
 
     def update(self, record: DocumentRecord, event: RunDocument) -> None:
-        def write(connection: Connection) -> None:
+        def write(connection: sa.Connection) -> None:
             before = _write_document(connection, record, event)
             write_version(connection, updated_version(record, event, before))
 
@@ -288,10 +269,10 @@ class PostgresWrites:
     def remove(self, tombstone: Tombstone, event: RunDocument, alias: Alias | None = None) -> None:
         key = tombstone.document_id
 
-        def write(connection: Connection) -> None:
+        def write(connection: sa.Connection) -> None:
             ensure_source(connection, tombstone.source)
             row = connection.execute(DOCUMENT, {"document": key}).first()
-            record = document_record(row) if row else None
+            record = DOCUMENTS.record(row) if row else None
             heir = alias
             if heir is not None and not hold(connection, {heir.document_id} - {key}):
                 heir = None
@@ -303,9 +284,9 @@ class PostgresWrites:
                 connection.execute(LEAD_ON, {"gone": key, "there": heir.document_id})
             by_ids(connection, _DELETE_DOCUMENTS, [key])
             if heir is not None:
-                upsert(connection, UPSERT_ALIASES, [alias_values(heir)])
+                write_aliases(connection, [heir])
             by_ids(connection, _CLOSE_INTENTS, [key])
-            upsert(connection, UPSERT_TOMBSTONES, [tombstone_values(tombstone)])
+            upsert(connection, UPSERT_TOMBSTONES, [TOMBSTONES.values(tombstone)])
             write_events(connection, [event])
 
         self._database.write(write)
@@ -314,21 +295,21 @@ class PostgresWrites:
         # One statement may update a row once: the last touch of a document is the one that counts.
         latest = list({touch.document_id: touch for touch in touches}.values())
 
-        def write(connection: Connection) -> None:
+        def write(connection: sa.Connection) -> None:
             for batch in batches(latest):
                 values = {
                     "seen": [touch.document_id for touch in batch],
-                    "new_validators": [validators_json(touch.validators) for touch in batch],
+                    "new_validators": [touch.validators for touch in batch],
                     "new_fingerprint": [touch.fetch_fingerprint for touch in batch],
                     "new_raw_hash": [touch.fetched_raw_hash for touch in batch],
-                    "new_suspect": [suspect_json(touch.suspect) for touch in batch],
+                    "new_suspect": [touch.suspect for touch in batch],
                 }
                 connection.execute(_MARK_SEEN, {**values, "seen_at": seen_at, "run": run_id})
 
         self._database.write(write)
 
     def mark_missing(self, run_id: str, seen_at: datetime, document_ids: Sequence[UUID]) -> None:
-        def write(connection: Connection) -> None:
+        def write(connection: sa.Connection) -> None:
             for batch in batches(document_ids):
                 values = {"ids": batch, "seen_at": seen_at, "run": run_id}
                 connection.execute(_MARK_MISSING, values)
@@ -348,7 +329,7 @@ class PostgresWrites:
         owner = {"owner": document_id}
         known = {"point": list(hashes), "hash": list(hashes.values())}
 
-        def write(connection: Connection) -> None:
+        def write(connection: sa.Connection) -> None:
             # The document first, as a commit does, or the two might wait for each other.
             connection.execute(_LOCK_ROW, owner)
             connection.execute(_RECORD_HASHES, {**owner, **known})
@@ -358,16 +339,16 @@ class PostgresWrites:
 
 
 def _write_document(
-    connection: Connection, record: DocumentRecord, event: RunDocument
+    connection: sa.Connection, record: DocumentRecord, event: RunDocument
 ) -> str | None:
     """Upsert a document's own row and the event that explains it; returns the ``raw_hash`` it had before."""
     ensure_source(connection, record.source)
-    before: str | None = connection.scalar(_UPSERT_DOCUMENT, document_values(record))
+    before: str | None = connection.scalar(_UPSERT_DOCUMENT, DOCUMENTS.values(record))
     write_events(connection, [event])
     return before
 
 
-def _changed(wanted: Mapping[UUID, Values], stored: Sequence[Row[Any]]) -> list[Values]:
+def _changed(wanted: Mapping[UUID, Values], stored: Sequence[sa.Row[Any]]) -> list[Values]:
     """Of the rows wanted, by key, those that are not stored exactly so."""
     same = {row[0] for row in stored if wanted.get(row[0]) == row._asdict()}
     return [values for key, values in wanted.items() if key not in same]

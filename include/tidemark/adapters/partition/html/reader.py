@@ -347,7 +347,7 @@ def _flatten_code(element: etree._Element) -> None:
         if event == "start":
             parts += ["\n" if part.tag == "br" else "", part.text or ""]
         elif part is not element:
-            if part.tag in _BLOCK_IN_PRE and not "".join(parts[-2:]).endswith("\n"):
+            if part.tag in _BLOCK_IN_PRE and not parts[-1].endswith("\n"):
                 parts.append("\n")
             parts.append(part.tail or "")
     text = "".join(parts).replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")

@@ -49,7 +49,8 @@ LINE_NUMBERS = frozenset(
 def read_tables(root: etree._Element) -> None:
     """Read the tables under ``root``, in place: what is left of one of data is for ``table_element``."""
     for table in list(root.iter("table")):
-        if table is root or table.getparent() is not None:
+        in_code = next(table.iterancestors("pre"), None) is not None
+        if table is root or (table.getparent() is not None and not in_code):
             _read_table(table)
 
 

@@ -105,3 +105,25 @@ def test_a_control_character_quarantines_no_document(
     found = " ".join(element.text for element in document.elements)
     assert character not in found
     assert "mast" in found
+
+
+def elements(markup: str) -> list[tuple[str, str]]:
+    return [(e.kind.value, e.text) for e in elements_of(parse_content(page(markup), "page"))]
+
+
+def test_a_table_within_code_is_lines_of_it() -> None:
+    rows = "".join(f"<tr><td>line {n}</td></tr>" for n in range(2))
+    assert elements(f"<pre><code><table>{rows}</table></code></pre>") == [("code", "line 0\nline 1")]
+
+
+def test_a_list_counts_from_one_where_its_start_is_no_number() -> None:
+    assert elements("<ol start='²'><li>a<p>more</p><li value='x'>b</ol>") == [
+        ("list_item", "1. a"),
+        ("text", "more"),
+        ("list_item", "2. b"),
+    ]
+
+
+def test_a_caption_stays_one_after_a_block_within_it() -> None:
+    markup = "<figure><figcaption>Fig. 1 <div>The pier</div> in June</figcaption></figure>"
+    assert elements(markup) == [("caption", text) for text in ("Fig. 1", "The pier", "in June")]

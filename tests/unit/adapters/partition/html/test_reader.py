@@ -113,7 +113,9 @@ def elements(markup: str) -> list[tuple[str, str]]:
 
 def test_a_table_within_code_is_lines_of_it() -> None:
     rows = "".join(f"<tr><td>line {n}</td></tr>" for n in range(2))
-    assert elements(f"<pre><code><table>{rows}</table></code></pre>") == [("code", "line 0\nline 1")]
+    assert elements(f"<pre><code><table>{rows}</table></code></pre>") == [
+        ("code", "line 0\nline 1")
+    ]
 
 
 def test_a_list_counts_from_one_where_its_start_is_no_number() -> None:

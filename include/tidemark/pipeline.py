@@ -15,7 +15,7 @@ from tidemark.domain.errors import TidemarkError, TransientError
 from tidemark.domain.records import DocumentRecord, RunStatus
 from tidemark.domain.summary import RunSummary
 from tidemark.stages import report as reports
-from tidemark.stages.audit.reconcile import advance, reconcile
+from tidemark.stages.audit.reconcile import advance, close, reconcile
 from tidemark.stages.audit.run_audit import AuditFindings
 from tidemark.stages.crawl import (
     CrawlSummary,
@@ -30,6 +30,7 @@ from tidemark.stages.plan.plan import PlanSummary, make_plan
 from tidemark.stages.process.process import BatchSummary, process_batch
 from tidemark.stages.sweep.sweep import SweepSummary
 from tidemark.stages.sweep.sweep import sweep as sweep_source
+from tidemark.stages.takedown.takedown import block_list, finish_takedowns
 
 FAILED_IN_A_ROW = 2
 """Batches that an outage ends, one after the other, until the rest is not tried any more."""
@@ -115,9 +116,17 @@ def _process_all(
 
 
 def crawl(job: Job, deps: Dependencies, trigger: str, note: str = "") -> CrawlSummary:
-    """Note that the run has begun, then list the source and fetch what changed."""
+    """Note that the run has begun, finish what takedowns left, list the source and fetch what changed."""
     reports.begin(job, deps, trigger, note)
-    return crawl_source(job, deps)
+    if not job.dry_run and (finished := finish_takedowns(deps.stores, job.source)):
+        told = f"It finished the takedown of {', '.join(finished)}."
+        reports.begin(job, deps, trigger, f"{note} {told}".strip())
+    return crawl_source(with_blocks(job, deps), deps)
+
+
+def with_blocks(job: Job, deps: Dependencies) -> Job:
+    """The job, knowing what was taken down by now."""
+    return replace(job, blocks=block_list(deps.ledger, deps.artifacts, job.source))
 
 
 def plan(job: Job, deps: Dependencies) -> PlanSummary:
@@ -126,7 +135,7 @@ def plan(job: Job, deps: Dependencies) -> PlanSummary:
     Applied (no dry run), it makes sure of the generation to write to, finds what a restored store has lost,
     and begins an epoch before anything is written.
     """
-    deps = with_site_boilerplate(job, deps)
+    job, deps = with_blocks(job, deps), with_site_boilerplate(job, deps)
     if job.dry_run:
         embed = embed_fingerprint(deps.embedder, deps.lexical)
         generation = planned_generation(deps.ledger, deps.index, job.index_name, embed)
@@ -143,13 +152,19 @@ def plan(job: Job, deps: Dependencies) -> PlanSummary:
 
 def process(job: Job, deps: Dependencies, generation: int, batch: str) -> BatchSummary:
     """Partition, chunk, embed and write the documents of one batch."""
-    deps = with_site_boilerplate(job, deps)
+    job, deps = with_blocks(job, deps), with_site_boilerplate(job, deps)
     return process_batch(job, deps, target(job, deps, generation), batch)
 
 
 def sweep(job: Job, deps: Dependencies, generation: int) -> SweepSummary:
-    """Remove documents that are gone, with their points and sections; note those seen and missed."""
-    return sweep_source(job, with_site_boilerplate(job, deps), generation)
+    """Remove documents that are gone, with their points and sections; note those seen and missed.
+
+    What a takedown beside this run could not reach yet goes first.
+    """
+    finish_takedowns(deps.stores, job.source)
+    swept = sweep_source(job, with_site_boilerplate(job, deps), generation)
+    close(job, deps, generation)
+    return swept
 
 
 def audit(job: Job, deps: Dependencies, generation: int) -> AuditFindings:
@@ -183,14 +198,13 @@ def _summary(job: Job, deps: Dependencies, result: RunResult) -> RunSummary:
         job, deps.ledger, result.crawl, result.plan, result.batches, swept, result.audit
     )
     summary = reports.with_quarantine(job, deps.ledger, summary)
-    summary = reports.with_takedowns(job, deps.artifacts, summary)
     return reports.with_pending_generation(job, deps, summary)
 
 
 def plan_source(job: Job, deps: Dependencies) -> tuple[RunSummary, PlanSummary]:
     """Crawl and plan; the index and the documents' rows stay as they are."""
     job = replace(job, dry_run=True)
-    crawled = crawl_source(job, deps)
+    crawled = crawl_source(with_blocks(job, deps), deps)
     planned = plan(job, deps)
     return reports.planned_only(job, crawled, planned), planned
 

@@ -166,7 +166,7 @@ class Container:
         """What upkeep works on."""
         from tidemark.stages.job import Stores
 
-        return Stores(self.ledger, self.artifacts, self.index)
+        return Stores(self.ledger, self.artifacts, self.index, vector_cache=self.embedding_cache)
 
     def collect_garbage(self, *, dry_run: bool, progress: Progress | None = None) -> "Housekeeping":
         """Remove what nobody needs any more, or tell what that would be."""
@@ -244,6 +244,7 @@ class Container:
             code_parser=self.code_parser,
             sentence_embedder=self.sentence_embedder,
             inspector=self.inspector,
+            vector_cache=self.embedding_cache,
             progress=progress or quiet(),
         )
 
@@ -261,13 +262,13 @@ class Container:
         self, progress: Progress | None = None, wait_seconds: float = 60.0
     ) -> "AuditDependencies":
         """What an audit works with. A repair waits ``wait_seconds`` for a source that a run holds."""
-        from tidemark.pipeline import new_run_id
+        from tidemark.pipeline import new_run_id, with_blocks
         from tidemark.stages.audit.given import AuditDependencies
 
         def hand(source: str) -> "tuple[Job, Dependencies]":
             declared = self.declared(source)
             deps = self.deps(declared, progress)
-            return self.job(declared, new_run_id(source, deps)), deps
+            return with_blocks(self.job(declared, new_run_id(source, deps)), deps), deps
 
         def will_run(source: str) -> bool:
             declared = self.declarations.sources.get(source)

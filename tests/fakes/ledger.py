@@ -352,7 +352,7 @@ class MemoryTombstones:
 
     def blocking(self, source: str) -> list[Tombstone]:
         tombstones = (t for t in self._tables.tombstones.values() if t.taken_down)
-        return [t for t in tombstones if t.everywhere or t.source == source]
+        return [t for t in tombstones if t.all_sources or t.source == source]
 
     def unblock(self, document_id: UUID) -> None:
         self._tables.tombstones.pop(document_id, None)

@@ -29,15 +29,14 @@ from store_losses import What, lose
 from worlds import SOURCE
 
 from fakes.faulty_ports import MODES, Fault, KilledError, Line, Turns
+from tidemark import pipeline
 from tidemark.domain.chunks import PointWrite, StoredPoint
 from tidemark.domain.errors import TidemarkError
-from tidemark.domain.identity import document_id
 from tidemark.stages.housekeeping import Retention, collect_garbage
 from tidemark.stages.job import Stores as Upkeep
 from tidemark.stages.job import embed_fingerprint
-from tidemark.stages.sweep.sweep import sweep
-from tidemark.stages.takedown.requests import Found
-from tidemark.stages.takedown.takedown import NoCache, take_down
+from tidemark.stages.takedown.requests import DocumentRef
+from tidemark.stages.takedown.takedown import take_down
 
 uris = st.sampled_from(URIS)
 texts = st.lists(st.sampled_from(PARAGRAPHS), min_size=1, max_size=3).map(tuple)
@@ -184,7 +183,7 @@ class Convergence(Checked):
         self._told(*lines)
         self.older = planned
         if swept:
-            sweep(planned.job, planned.deps, planned.goal.generation)
+            pipeline.sweep(planned.job, planned.deps, planned.generation)
 
     @precondition(lambda self: self.older is not None)
     @rule(fault=st.none() | faults)
@@ -276,7 +275,7 @@ class Convergence(Checked):
         self._watch(line, old=self._as_it_is(), besides={uri} | leading)
         self.forgetful = True
         with contextlib.suppress(KilledError, TidemarkError):
-            take_down(self._upkeep(line), NoCache(), Found(SOURCE, uri, document_id(SOURCE, uri)))
+            take_down(self._upkeep(line), DocumentRef.at(SOURCE, uri))
         self._told(line)
 
     @precondition(lambda self: self.keeps_house)

@@ -100,9 +100,9 @@ class Checked(Tried):
         """
         taken = self._taken()
         stones = self.world.ledger.tombstones.blocking(SOURCE)
-        raws = {raw for stone in stones for raw in (stone.raw_hash, *stone.kept_out)}
+        raws = {raw for stone in stones for raw in (stone.raw_hash, *stone.blocked_raws)}
         # A takedown that was cut short outlives the ledger, which knew who had the same bytes before.
-        raws |= {raw for order in unfinished(self.world.artifacts) for raw in order.kept_out}
+        raws |= {raw for r in unfinished(self.world.artifacts) for raw in r.blocked_raws}
         found = {
             uri
             for uri, page in self.site.items()

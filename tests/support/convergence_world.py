@@ -22,21 +22,15 @@ from worlds import SOURCE, World
 
 from fakes.artifacts import MemoryArtifacts
 from fakes.faulty_ports import Fault, KilledError, Line
-from tidemark.domain.decide import Target
+from tidemark import pipeline
 from tidemark.domain.errors import TidemarkError
 from tidemark.domain.hashing import digest_text
 from tidemark.domain.identity import document_id
 from tidemark.domain.summary import RunSummary
 from tidemark.pipeline import run_source
 from tidemark.stages.audit.given import AuditDependencies
-from tidemark.stages.audit.reconcile import advance, reconcile
 from tidemark.stages.audit.whole import audit_index
-from tidemark.stages.crawl import crawl, with_site_boilerplate
-from tidemark.stages.generations import ensure_generation
-from tidemark.stages.job import Dependencies, Job, embed_fingerprint, target
-from tidemark.stages.plan.plan import make_plan
-from tidemark.stages.process.process import process_batch
-from tidemark.stages.report import begin
+from tidemark.stages.job import Dependencies, Job, embed_fingerprint
 
 STORES = ("ledger", "index")
 
@@ -49,7 +43,7 @@ class Planned:
     setup: Setup
     job: Job
     deps: Dependencies
-    goal: Target
+    generation: int
     batches: tuple[str, ...]
 
 
@@ -133,17 +127,9 @@ class Tried(RuleBasedStateMachine):
     def _plan(self) -> Planned:
         job = self.setup.job(self.world, batch_documents=2)
         deps = self.world.deps()
-        begin(job, deps, "test")
-        crawl(job, deps)
-        deps = with_site_boilerplate(job, deps)
-        generation = ensure_generation(
-            deps.ledger, deps.index, job.index_name, deps.embedder, deps.lexical, deps.clock
-        )
-        reconcile(job, deps, generation)
-        goal = target(job, deps, generation)
-        plan = make_plan(job, deps, goal)
-        advance(deps.ledger, deps.index, SOURCE, generation, job.run_id)
-        return Planned(dict(self.site), self.setup, job, deps, goal, plan.batches)
+        pipeline.crawl(job, deps, "test")
+        plan = pipeline.plan(job, deps)
+        return Planned(dict(self.site), self.setup, job, deps, plan.generation, plan.batches)
 
     def _process(self, planned: Planned, line: Line) -> None:
         deps = replace(
@@ -151,7 +137,7 @@ class Tried(RuleBasedStateMachine):
         )  # what was put back since
         try:
             for key in planned.batches:
-                process_batch(planned.job, line.deps(deps), planned.goal, key)
+                pipeline.process(planned.job, line.deps(deps), planned.generation, key)
         except (KilledError, TidemarkError):
             pass
 
@@ -184,7 +170,7 @@ class Tried(RuleBasedStateMachine):
     def _as_it_is(self) -> Planned:
         """What is done to the stores without looking at the source has no site to go by."""
         job, deps = self.setup.job(self.world), self.world.deps()
-        return Planned(self.site, self.setup, job, deps, target(job, deps, 0), ())
+        return Planned(self.site, self.setup, job, deps, 0, ())
 
     # What must hold at every write
 

@@ -1,38 +1,56 @@
 """Takedowns of a world's documents, and what is left of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from kills import Fuse, Killing, killed
 from worlds import SOURCE, World
 
+from tidemark import pipeline
 from tidemark.domain.identity import document_id
+from tidemark.ports import VectorCache
 from tidemark.stages.job import Stores
-from tidemark.stages.takedown.requests import Found, find
-from tidemark.stages.takedown.takedown import NoCache, TakenDown, take_down
+from tidemark.stages.takedown.requests import DocumentRef, find
+from tidemark.stages.takedown.takedown import TakedownResult, take_down
 
 
-def stores_of(world: World) -> Stores:
-    return Stores(world.ledger, world.artifacts, world.index, lambda: world.now)
+def stores_of(world: World, fuse: Fuse | None = None, cache: VectorCache | None = None) -> Stores:
+    """A world's stores, which die when a fuse burns."""
+    ports = [Killing(p, fuse or Fuse()) for p in (world.ledger, world.artifacts, world.index)]
+    kept = Killing(cache, fuse or Fuse()) if cache is not None else None
+    return Stores(*ports, lambda: world.now, kept)  # type: ignore[arg-type]
 
 
-def found(world: World, uri: str) -> Found:
-    [one] = find(stores_of(world), [uri], [SOURCE], SOURCE)
-    return one
+def meant(world: World, uri: str) -> DocumentRef:
+    [ref] = find(stores_of(world), [uri], [SOURCE], SOURCE)
+    return ref
 
 
-def taken_down(world: World, uri: str, *, everywhere: bool = False) -> TakenDown:
-    return take_down(stores_of(world), NoCache(), found(world, uri), everywhere=everywhere)
+def taken_down(
+    world: World, uri: str, *, all_sources: bool = False, cache: VectorCache | None = None
+) -> TakedownResult:
+    return take_down(stores_of(world, cache=cache), meant(world, uri), all_sources=all_sources)
 
 
 def killed_takedown(world: World, uri: str, at: int | None) -> int:
     """A takedown that dies before one of its writes; how many it came to."""
+    ref = meant(world, uri)
+    return killed(lambda fuse: take_down(stores_of(world, fuse), ref), at)
 
-    def attempt(fuse: Fuse) -> None:
-        ports = [Killing(p, fuse) for p in (world.ledger, world.artifacts, world.index)]
-        stores = Stores(*ports, lambda: world.now)  # type: ignore[arg-type]
-        take_down(stores, NoCache(), found(world, uri))
 
-    return killed(attempt, at)
+def run_until(world: World, stage: str, then: Callable[[], object]) -> None:
+    """A run in which something happens after one of its stages: crawled, planned or processed."""
+    job, deps = world.job(), world.deps()
+    pipeline.crawl(job, deps, "test")
+    if stage == "crawled":
+        then()
+    plan = pipeline.plan(job, deps)
+    if stage == "planned":
+        then()
+    for key in plan.batches:
+        pipeline.process(job, deps, plan.generation, key)
+    if stage == "processed":
+        then()
+    pipeline.sweep(job, deps, plan.generation)
 
 
 def live_uris(world: World) -> set[str]:
@@ -48,6 +66,8 @@ def holders(world: World, text: str) -> Iterator[str]:
     for key in world.artifacts.keys(""):
         if text.encode() in world.artifacts.read(key):
             yield key
+    if text in repr(list(world.ledger.documents.stream())):
+        yield "the ledger"
 
 
 def reasons(world: World, uri: str) -> tuple[str, str, str]:

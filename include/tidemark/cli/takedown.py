@@ -11,91 +11,87 @@ from rich.text import Text
 from tidemark.cli.explain import spellings
 from tidemark.cli.output import add_row, safe, table_of
 from tidemark.domain.errors import PermanentError
-from tidemark.domain.identity import document_id
 from tidemark.stages.housekeeping import Housekeeping
-from tidemark.stages.takedown.block_list import keeper
-from tidemark.stages.takedown.requests import Found, find, unfinished
-from tidemark.stages.takedown.takedown import TakenDown, lift, take_down, would_remove
+from tidemark.stages.takedown.requests import DocumentRef, find, unfinished
+from tidemark.stages.takedown.takedown import (
+    TakedownResult,
+    blocking_tombstone,
+    preview,
+    take_down,
+    unblock,
+)
 from tidemark.wiring import Container
 
 
-def run_takedown(container: Container, uri: str, source: str | None) -> list[TakenDown]:
+def run_takedown(container: Container, uri: str, source: str | None) -> list[TakedownResult]:
     """Remove what a URI means from every source that has it, or from one; what was done, [] for nothing.
 
-    Without a source it is kept out of every one, also of those that are declared later. With a source, a URI
-    that nothing is known of is kept out ahead of time. Raises ``ConfigurationError`` for a source that no one
+    Without a source it is blocked in every one, also in those that are declared later. With a source, a URI
+    that nothing is known of is blocked ahead of time. Raises ``ConfigurationError`` for a source that no one
     knows.
     """
-    found = found_documents(container, uri, source)
-    if source is not None and not found:
-        spelled = spellings(uri)[0]
-        found = [Found(source, spelled, document_id(source, spelled))]
-    return [
-        take_down(container.stores, container.embedding_cache, one, everywhere=source is None)
-        for one in found
-    ]
+    refs = _documents(container, uri, source)
+    if source is not None and not refs:
+        refs = [DocumentRef.at(source, spellings(uri)[0])]
+    return [take_down(container.stores, ref, all_sources=source is None) for ref in refs]
 
 
 def preview_takedown(container: Container, uri: str, source: str | None) -> list[dict[str, Any]]:
     """What a takedown would remove, store by store; [] for nothing."""
     return [
-        {
-            "source": found.source,
-            "uri": found.uri,
-            "would_remove": would_remove(container.stores, container.embedding_cache, found),
-        }
-        for found in found_documents(container, uri, source)
+        {"source": ref.source, "uri": ref.uri, "would_remove": preview(container.stores, ref)}
+        for ref in _documents(container, uri, source)
     ]
 
 
 def list_takedowns(container: Container) -> list[dict[str, Any]]:
-    """All that is kept out by order, and the takedowns that were cut short, by source and address."""
+    """All that is blocked, and the takedowns that were cut short, by source and address."""
     stones = {
         (stone.source, stone.uri): stone
-        for name in _names(container)
+        for name in _sources(container)
         for stone in container.ledger.tombstones.blocking(name)
     }
-    told = [
-        {
-            "source": stone.source,
-            "uri": stone.uri,
-            "taken_down_at": stone.removed_at.isoformat(),
-            "everywhere": stone.everywhere,
-            "finished": True,
-        }
-        for _, stone in sorted(stones.items())
+    finished = [
+        _listed(*key, stone.removed_at.isoformat(), all_sources=stone.all_sources)
+        for key, stone in sorted(stones.items())
     ]
-    begun = [
-        {"source": order.found.source, "uri": uri, "taken_down_at": None,
-         "everywhere": order.everywhere, "finished": False}
-        for order in unfinished(container.stores.artifacts)
-        for uri in order.uris.values()
-    ]  # fmt: skip
-    return [*begun, *told]
+    pending = [
+        _listed(request.document.source, uri, None, all_sources=request.all_sources)
+        for request in unfinished(container.artifacts)
+        for uri in request.uris.values()
+    ]
+    return [*pending, *finished]
+
+
+def _listed(source: str, uri: str, at: str | None, *, all_sources: bool) -> dict[str, Any]:
+    return {
+        "source": source,
+        "uri": uri,
+        "taken_down_at": at,
+        "everywhere": all_sources,
+        "finished": at is not None,
+    }
 
 
 def undo_takedown(container: Container, uri: str, source: str | None) -> list[dict[str, Any]]:
     """Let the next crawl index again what was taken down: source, addresses and id of each.
 
-    Raises ``PermanentError`` for an address that is kept out only because another one was taken down.
+    Raises ``PermanentError`` for an address that is blocked only because another one was taken down.
     """
-    done = [
-        (found, lift(container.stores, found)) for found in found_documents(container, uri, source)
-    ]
     undone = [
-        {"source": found.source, "document_id": str(found.document_id), "lifted": addresses}
-        for found, addresses in done
-        if addresses
+        {"source": ref.source, "document_id": str(ref.document_id), "lifted": addresses}
+        for ref in _documents(container, uri, source)
+        if (addresses := unblock(container.stores, ref))
     ]
     if not undone:
-        _name_keeper(container, uri, source)
+        _refuse_undoing_another(container, uri, source)
     return undone
 
 
-def _name_keeper(container: Container, uri: str, source: str | None) -> None:
-    for name in [source] if source is not None else _names(container):
+def _refuse_undoing_another(container: Container, uri: str, source: str | None) -> None:
+    for name in [source] if source is not None else _sources(container):
         for spelled in spellings(uri):
-            stone = keeper(container.ledger, name, spelled)
+            stone = blocking_tombstone(container.ledger, name, spelled)
             if stone is not None and stone.uri == spelled:
                 raise PermanentError(
                     f"{spelled} was not taken down from {name} alone; it is kept out of every source "
@@ -110,15 +106,15 @@ def _name_keeper(container: Container, uri: str, source: str | None) -> None:
                 )
 
 
-def found_documents(container: Container, uri: str, source: str | None) -> list[Found]:
-    """The documents that a URI means."""
+def _documents(container: Container, uri: str, source: str | None) -> list[DocumentRef]:
+    """What a URI means."""
     if source is not None:
         container.declared(source)
-    names = sorted({*_names(container), *([source] if source else [])})
+    names = sorted({*_sources(container), *([source] if source else [])})
     return find(container.stores, spellings(uri), names, source)
 
 
-def _names(container: Container) -> list[str]:
+def _sources(container: Container) -> list[str]:
     return sorted({*container.declarations.sources, *container.ledger.sources.names()})
 
 
@@ -135,7 +131,7 @@ _STORES = {
 }
 
 
-def takedowns(uri: str, done: Sequence[TakenDown]) -> RenderableType:
+def takedowns(uri: str, done: Sequence[TakedownResult]) -> RenderableType:
     """What was removed, store by store, counted before and after."""
     if not done:
         return Text(
@@ -148,7 +144,7 @@ def takedowns(uri: str, done: Sequence[TakenDown]) -> RenderableType:
     return Group(*(_takedown(one) for one in done))
 
 
-def _takedown(done: TakenDown) -> RenderableType:
+def _takedown(done: TakedownResult) -> RenderableType:
     table = Table("store", "before", "after", box=None, pad_edge=False)
     for name in done.names():
         store, _, generation = name.partition(".g")
@@ -159,17 +155,17 @@ def _takedown(done: TakenDown) -> RenderableType:
             Text(str(after), style="yellow" if after else ""),
         )
     parts: list[RenderableType] = [
-        Text(safe(f"Taken down: {done.found.uri} (source {done.found.source}).")),
+        Text(safe(f"Taken down: {done.document.uri} (source {done.document.source}).")),
         table,
     ]
     parts += [Text(safe(f"  stays: {kept}"), style="yellow") for kept in done.kept]
-    where = "every source" if done.everywhere else f"the source {done.found.source}"
+    where = "every source" if done.all_sources else f"the source {done.document.source}"
     parts.append(Text(safe(f"  kept out of {where}: {', '.join(done.addresses)}")))
     parts.append(
         Text(
             safe(
                 "  its history is gone for good; the next crawl may index it again after: tidemark takedown "
-                f"{quote(done.found.uri)} --undo"
+                f"{quote(done.document.uri)} --undo"
             ),
             style="dim",
         )

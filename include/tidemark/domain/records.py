@@ -1,6 +1,6 @@
 """What the ledger remembers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -237,7 +237,7 @@ class SourceState:
 
 
 TAKEN_DOWN = "taken_down"
-"""The reason of a removal by order (``plan.Reason.TAKEN_DOWN``)."""
+"""The reason of a removal on request (``decide.Reason.TAKEN_DOWN``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,9 +246,9 @@ class Tombstone:
 
     Its snapshot, elements and vectors stay until ``expired``: should it come back, it does for nothing.
 
-    kept_out, texts: of one that was taken down, the hashes of all bytes and of all main texts that were its
-        own; nothing of what they said.
-    everywhere: it was taken down from every source, those that are not known yet included.
+    blocked_raws, blocked_texts: of one that was taken down, the hashes of all bytes and of all main texts
+        that were its own; nothing of what they said.
+    all_sources: it was taken down from every source, those that are not known yet included.
     """
 
     document_id: UUID
@@ -260,14 +260,18 @@ class Tombstone:
     reason: str
     run_id: str
     expired: bool = False
-    kept_out: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
-    everywhere: bool = False
+    blocked_raws: tuple[str, ...] = ()
+    blocked_texts: tuple[str, ...] = ()
+    all_sources: bool = False
 
     @property
     def taken_down(self) -> bool:
-        """Was it removed by order, so that it is kept out?"""
+        """Was it removed on request, so that it is blocked?"""
         return self.reason == TAKEN_DOWN
+
+    def moved_to(self, document_id: UUID, uri: str, raw_hash: str, now: datetime) -> "Tombstone":
+        """That of the same document at the address, and with the bytes, that it was moving to."""
+        return replace(self, document_id=document_id, uri=uri, raw_hash=raw_hash, removed_at=now)
 
 
 class RunStatus(StrEnum):

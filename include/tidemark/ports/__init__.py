@@ -5,7 +5,7 @@ nothing else. A write may be repeated with the same result. Times are aware and 
 """
 
 from tidemark.ports.artifacts import ArtifactEntry, ArtifactStore, LineWriter
-from tidemark.ports.embedding import Embedder, LexicalEncoder, Tokenizer
+from tidemark.ports.embedding import Embedder, LexicalEncoder, Tokenizer, VectorCache
 from tidemark.ports.index import VectorIndex
 from tidemark.ports.ledger import Ledger
 from tidemark.ports.partition import CodeParser, PageInspector, Partitioner
@@ -27,6 +27,7 @@ __all__ = [
     "Progress",
     "Source",
     "Tokenizer",
+    "VectorCache",
     "VectorIndex",
     "quiet",
 ]

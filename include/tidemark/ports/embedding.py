@@ -51,3 +51,12 @@ class LexicalEncoder(Protocol):
     def encode(self, texts: Sequence[str]) -> list[SparseVector]: ...
 
     def encode_query(self, text: str) -> SparseVector: ...
+
+
+class VectorCache(Protocol):
+    """Vectors of texts by the hash of each, so that it cannot be told of which document."""
+
+    def count(self) -> int: ...
+
+    def clear(self) -> int:
+        """Forget all; how many."""

@@ -24,9 +24,9 @@ from tidemark.domain.errors import TransientError
 from tidemark.domain.hashing import digest, digest_text
 from tidemark.domain.records import DocumentRecord
 from tidemark.ports import ArtifactStore, Known, Ledger
+from tidemark.stages.blocking import blocked_content
 from tidemark.stages.codec import decode_listing_line, encode_end, encode_observation
 from tidemark.stages.job import Dependencies, Job, boilerplate_key, listing_key, raw_key
-from tidemark.stages.takedown.block_list import KeptOut
 from tidemark.stages.temp_database import TempDatabase
 
 # What a source's pages have in common: learnt by a crawl, dropped by every partitioning after it.
@@ -135,12 +135,11 @@ def crawl(job: Job, deps: Dependencies) -> CrawlSummary:
         LedgerKnown(deps, job) as known,
         deps.artifacts.writer(listing_key(job.run_id)) as listing,
     ):
-        kept_out = KeptOut.of(deps.ledger, deps.artifacts, job.source, known.live)
         for value in deps.source.crawl(known, job.limit):
             if isinstance(value, CrawlEnd):
                 end = value
                 continue
-            observed = kept_out.by_address(value) or _store(value, deps, known, kept_out, sample)
+            observed = _blocked(job, value, known) or _store(job, deps, value, known, sample)
             outcomes[observed.outcome.value] += 1
             size += observed.size or 0 if observed.outcome is Outcome.FETCHED else 0
             listing.line(encode_observation(observed))
@@ -164,11 +163,18 @@ def crawl(job: Job, deps: Dependencies) -> CrawlSummary:
     )
 
 
+def _blocked(job: Job, item: CrawlItem, known: "LedgerKnown") -> Observation | None:
+    """The observation of an item at, or leading to, an address that was taken down."""
+    if not job.blocks.by_uri:
+        return None
+    return job.blocks.at_address(item, is_live=known.live(item.item.uri) is not None)
+
+
 def _store(
-    found: CrawlItem,
+    job: Job,
     deps: Dependencies,
+    found: CrawlItem,
     known: "LedgerKnown",
-    kept_out: KeptOut,
     sample: BoilerplateSample,
 ) -> Observation:
     raw = found.raw
@@ -182,8 +188,10 @@ def _store(
         )
     raw_hash = digest(raw.content)
     seen = _inspected(raw, raw_hash, deps, known)
-    if excluded := kept_out.by_content(raw.uri, raw_hash, seen):
-        return excluded
+    text_hash = seen.text_hash if seen is not None and seen.anomaly is None else ""
+    live = known.live(raw.uri) if job.blocks.by_uri else None
+    if blocked := blocked_content(job, deps, raw.uri, raw_hash, text_hash, live):
+        return blocked
     deps.artifacts.write(raw_key(raw_hash), raw.content)
     if seen is not None and seen.anomaly is None:
         sample.add(raw.uri, seen.blocks)

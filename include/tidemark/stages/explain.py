@@ -59,7 +59,7 @@ class Explanation:
     def _doubt(self) -> str:
         suspect = self.document.suspect if self.document else None
         if suspect is None:
-            last = self._last_kept_out()
+            last = self._last_blocked()
             return f" Its newer version is kept out: it {last}." if self.document and last else ""
         runs = "1 run" if suspect.runs == 1 else f"{suspect.runs} runs"
         return (
@@ -70,14 +70,14 @@ class Explanation:
 
     def _state(self) -> str:
         if self.document is None:
-            last = self._last_kept_out()
+            last = self._last_blocked()
             if self.tombstone is None and last:
                 return f"It is kept out: it {last}."
             if self.tombstone is None:
                 return "It was seen and not indexed; the events below say why."
             stone = self.tombstone
             if stone.taken_down:
-                where = "every source" if stone.everywhere else "this source"
+                where = "every source" if stone.all_sources else "this source"
                 return (
                     f"It was taken down on {stone.removed_at:%Y-%m-%d %H:%M} UTC and is kept out of {where}, "
                     "until `tidemark takedown URI --undo`."
@@ -106,8 +106,8 @@ class Explanation:
             f"last seen {record.last_seen:%Y-%m-%d %H:%M} UTC.{missing}"
         )
 
-    def _last_kept_out(self) -> str:
-        """Why the last run kept it, or its newer version, out by order, "" when it did not."""
+    def _last_blocked(self) -> str:
+        """For which takedown the last run blocked it, or its newer version, "" when it did not."""
         last = next(iter(self.events), None)
         return last.detail if last is not None and last.reason == Reason.TAKEN_DOWN.value else ""
 

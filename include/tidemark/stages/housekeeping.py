@@ -23,10 +23,10 @@ from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationStatus, RunRecord, RunStatus, Tombstone, VersionRecord
 from tidemark.ports import ArtifactEntry, Ledger, Progress, quiet
+from tidemark.stages.discard import name_of
 from tidemark.stages.generations import current_generation, drop_generations, given_up
 from tidemark.stages.job import Stores
 from tidemark.stages.process.prepare import elements_key
-from tidemark.stages.sweep.discard import name_of
 from tidemark.stages.takedown.requests import unfinished
 from tidemark.stages.temp_database import UsesTempDatabase
 
@@ -319,8 +319,8 @@ def collect_garbage(
     generations = collector.drop_dead_generations(index_name, embed)
     for order in unfinished(stores.artifacts):
         collector.notes.append(
-            f"The takedown of {order.found.uri} was cut short; "
-            f"run `tidemark takedown {order.found.uri}` again."
+            f"The takedown of {order.document.uri} was cut short; "
+            f"run `tidemark takedown {order.document.uri}` again."
         )
     removed = {
         **swept,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from tidemark.domain.blocks import BlockList
 from tidemark.domain.chunks import Fingerprints
 from tidemark.domain.decide import Target
 from tidemark.domain.guards import Guards
@@ -20,6 +21,7 @@ from tidemark.ports import (
     Progress,
     Source,
     Tokenizer,
+    VectorCache,
     VectorIndex,
     quiet,
 )
@@ -54,7 +56,8 @@ class Job:
     grace_days: for how long a removed document can be restored for nothing.
     judge: doubt versions that are suspected, and keep equal pages once; for websites.
     dry_run: plan only; nothing is remembered.
-    learn: the crawl sees the source as it is, not a part of what is stored of it.
+    detect_boilerplate: the crawl sees the source as it is, not a part of what is stored of it.
+    blocks: what was taken down and is not to come in again, as of when a step of the run begins.
     """
 
     source: str
@@ -76,6 +79,7 @@ class Job:
     judge: bool = True
     dry_run: bool = False
     detect_boilerplate: bool = True
+    blocks: BlockList = field(default_factory=BlockList)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class Dependencies:
 
     sentence_embedder: of the profiles that cut by meaning; it may remember what it embedded.
     inspector: looks at fetched documents before they are planned; None measures nothing.
+    vector_cache: what is kept of texts beside the stores, None for nothing.
     """
 
     ledger: Ledger
@@ -97,8 +102,13 @@ class Dependencies:
     code_parser: CodeParser | None = None
     sentence_embedder: Embedder | None = None
     inspector: PageInspector | None = None
+    vector_cache: VectorCache | None = None
     clock: Clock = utc_now
     progress: Progress = field(default_factory=quiet)
+
+    @property
+    def stores(self) -> "Stores":
+        return Stores(self.ledger, self.artifacts, self.index, self.clock, self.vector_cache)
 
 
 def fingerprints(job: Job, deps: Dependencies) -> Fingerprints:
@@ -159,9 +169,13 @@ def raw_key(raw_hash: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What upkeep works on; constructing them loads nothing heavy."""
+    """What upkeep works on; constructing them loads nothing heavy.
+
+    vector_cache: what is kept of texts beside them, None for nothing.
+    """
 
     ledger: Ledger
     artifacts: ArtifactStore
     index: VectorIndex
     clock: Clock = utc_now
+    vector_cache: VectorCache | None = None

@@ -10,7 +10,7 @@ from tidemark.domain.decide import ANOMALIES, Action, Reason
 from tidemark.domain.guards import too_many_quarantined
 from tidemark.domain.records import RunRecord, RunStatus
 from tidemark.domain.summary import ChunkCounts, RunSummary, add_seconds
-from tidemark.ports import ArtifactStore, Ledger
+from tidemark.ports import Ledger
 from tidemark.stages.audit.run_audit import AuditFindings, audit, counts_agree, undecided
 from tidemark.stages.crawl import CrawlSummary
 from tidemark.stages.generations import waiting
@@ -18,7 +18,6 @@ from tidemark.stages.job import Dependencies, Job, embed_fingerprint
 from tidemark.stages.plan.plan import PlanSummary
 from tidemark.stages.process.process import BatchSummary
 from tidemark.stages.sweep.sweep import COUNTED_ONLY, SweepSummary
-from tidemark.stages.takedown.late import cut_short
 
 ATTENTION = 20
 """Documents named in a summary; the ledger has them all."""
@@ -36,7 +35,7 @@ _NEEDS_ATTENTION = {
 _DEAD_LINK = (Action.SKIP, Reason.GONE)
 DEAD_LINKS = 3
 """Links to nothing are the site's to mend: a few are named, after all that is more pressing."""
-KEPT_OUT = 3
+BLOCKED = 3
 """What was taken down and is still at its source is no news: a few are named."""
 _WRITTEN = {Action.METADATA.value, Action.ADD.value, Action.RESTORE.value}
 
@@ -138,11 +137,6 @@ def with_pending_generation(job: Job, deps: Dependencies, summary: RunSummary) -
     return replace(summary, waiting=found.sentence()) if found else summary
 
 
-def with_takedowns(job: Job, artifacts: ArtifactStore, summary: RunSummary) -> RunSummary:
-    """Name the takedowns that were begun and not finished, before anything else."""
-    return replace(summary, attention=(*cut_short(artifacts, job.source), *summary.attention))
-
-
 def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
     """What happened to each document: the run's events, and the plan for those left unchanged."""
     documents: Counter[str] = Counter()
@@ -150,7 +144,7 @@ def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
     chunks = ChunkCounts()
     attention: list[str] = []
     dead: list[str] = []
-    kept_out: list[str] = []
+    blocked: list[str] = []
     dead_links = 0
     for event in ledger.runs.events(job.run_id):
         documents[event.action] += 1
@@ -165,8 +159,8 @@ def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
             if len(dead) < DEAD_LINKS:
                 dead.append(told)
         elif pair == (Action.SKIP, Reason.TAKEN_DOWN):
-            if len(kept_out) < KEPT_OUT:
-                kept_out.append(told)
+            if len(blocked) < BLOCKED:
+                blocked.append(told)
         elif pair in _NEEDS_ATTENTION and len(attention) < ATTENTION:
             attention.append(told)
     for reason in COUNTED_ONLY:
@@ -180,7 +174,7 @@ def from_ledger(job: Job, ledger: Ledger, plan: PlanSummary) -> RunSummary:
         documents=dict(documents),
         reasons=dict(reasons),
         chunks=chunks,
-        attention=(*attention, *kept_out, *dead, *_more_dead_links(dead_links - len(dead))),
+        attention=(*attention, *blocked, *dead, *_more_dead_links(dead_links - len(dead))),
     )
 
 

@@ -469,11 +469,13 @@ def test_old_audits_are_dropped_and_the_latest_of_each_source_stays(ledger: Ledg
 def test_a_tombstone_remembers_the_hashes_that_it_keeps_out(ledger: Ledger) -> None:
     record = commit(ledger, at(1))
     key = record.document_id
-    grave = tombstone(record, reason=TAKEN_DOWN, kept_out=("raw-1", "raw-2"), texts=("text-1",))
+    grave = tombstone(
+        record, reason=TAKEN_DOWN, blocked_raws=("raw-1", "raw-2"), blocked_texts=("text-1",)
+    )
     ledger.writes.remove(grave, event(record))
     assert ledger.tombstones.blocking(record.source) == [grave]
     assert ledger.tombstones.by_id([key]) == {key: grave}
-    plain = replace(grave, kept_out=(), texts=())
+    plain = replace(grave, blocked_raws=(), blocked_texts=())
     ledger.writes.remove(plain, event(record))
     assert ledger.tombstones.by_uri(record.uri) == [plain]
 
@@ -481,7 +483,7 @@ def test_a_tombstone_remembers_the_hashes_that_it_keeps_out(ledger: Ledger) -> N
 def test_what_was_taken_down_everywhere_is_kept_out_of_every_source(ledger: Ledger) -> None:
     here, there = document(), document(OTHER, "other")
     stones = [
-        tombstone(here, reason=TAKEN_DOWN, everywhere=True),
+        tombstone(here, reason=TAKEN_DOWN, all_sources=True),
         tombstone(there, source="other", reason=TAKEN_DOWN),
     ]
     for record, stone in zip((here, there), stones, strict=True):

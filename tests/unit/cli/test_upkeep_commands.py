@@ -35,7 +35,16 @@ class _FakeContainer(Container):
 
     @property
     def stores(self) -> Stores:
-        return Stores(self.world.ledger, self.world.artifacts, self.world.index)
+        return Stores(
+            self.world.ledger,
+            self.world.artifacts,
+            self.world.index,
+            vector_cache=self.embedding_cache,
+        )
+
+    @property
+    def artifacts(self) -> Any:  # type: ignore[override]
+        return self.world.artifacts
 
     @property
     def declarations(self) -> Declarations:  # type: ignore[override]
@@ -178,7 +187,7 @@ def test_housekeeping_of_a_year_later_says_what_went(
 def test_without_a_source_it_is_kept_out_of_every_one(world: World) -> None:
     result = call("takedown", A)
     assert "kept out of every source: https://example.org/a" in result.stdout
-    assert [stone.everywhere for stone in world.ledger.tombstones.blocking("another")] == [True]
+    assert [stone.all_sources for stone in world.ledger.tombstones.blocking("another")] == [True]
     result = call("takedown", B, "--source", SOURCE)
     assert f"kept out of the source {SOURCE}: https://example.org/b" in result.stdout
     assert [stone.uri for stone in world.ledger.tombstones.blocking("another")] == [A]

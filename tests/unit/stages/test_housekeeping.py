@@ -12,6 +12,7 @@ from kills import Fuse, Killing, killed
 from worlds import SOURCE, World, page
 
 from fakes.artifacts import MemoryArtifacts
+from tidemark import pipeline
 from tidemark.domain.hashing import digest
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import (
@@ -22,16 +23,11 @@ from tidemark.domain.records import (
     RunRecord,
     RunStatus,
 )
-from tidemark.stages.crawl import crawl
-from tidemark.stages.generations import ensure_generation
 from tidemark.stages.housekeeping import Housekeeping, Retention, collect_garbage
-from tidemark.stages.job import Stores, embed_fingerprint, listing_key, raw_key, target
-from tidemark.stages.plan.plan import make_plan
-from tidemark.stages.process.process import process_batch
+from tidemark.stages.job import Stores, embed_fingerprint, listing_key, raw_key
 from tidemark.stages.report import begin, finish, from_ledger
-from tidemark.stages.sweep.sweep import sweep
-from tidemark.stages.takedown.requests import Found
-from tidemark.stages.takedown.takedown import NoCache, take_down
+from tidemark.stages.takedown.requests import DocumentRef
+from tidemark.stages.takedown.takedown import take_down
 
 A, B, C = (f"https://example.org/{name}" for name in "abc")
 
@@ -201,7 +197,7 @@ def test_tombstones_are_forgotten_after_a_year_but_those_that_keep_out(world: Wo
     del world.documents[A]
     world.source.gone[A] = "404"
     world.run()
-    take_down(stores_of(world), NoCache(), Found(SOURCE, B, document_id(SOURCE, B)))
+    take_down(stores_of(world), DocumentRef.at(SOURCE, B))
     later(world, days=31)
     assert "tombstones" not in cleaned(world, declared=[])
     later(world, days=366)
@@ -351,8 +347,8 @@ def test_a_generation_that_only_the_index_knows_stays_while_the_next_run_would_u
 
 def test_a_takedown_that_was_cut_short_is_told_of(world: World) -> None:
     fuse = Fuse(6)
-    found = Found(SOURCE, A, document_id(SOURCE, A))
-    killed(lambda _: take_down(stores_of(world, fuse), NoCache(), found), None)
+    found = DocumentRef.at(SOURCE, A)
+    killed(lambda _: take_down(stores_of(world, fuse), found), None)
     done = clean(world)
     assert f"`tidemark takedown {A}`" in done.notes[0]
 
@@ -365,18 +361,14 @@ def steps(world: World) -> Iterator[str]:
     job, deps = world.job(batch_documents=1), world.deps()
     begin(job, deps, "test")
     yield "begun"
-    crawl(job, deps)
+    pipeline.crawl(job, deps, "test")
     yield "crawled"
-    generation = ensure_generation(
-        world.ledger, world.index, "tidemark", deps.embedder, deps.lexical, deps.clock
-    )
-    goal = target(job, deps, generation)
-    plan = make_plan(job, deps, goal)
+    plan = pipeline.plan(job, deps)
     for key in plan.batches:
         yield "planned"
-        process_batch(job, deps, goal, key)
+        pipeline.process(job, deps, plan.generation, key)
     yield "processed"
-    sweep(job, deps, generation)
+    pipeline.sweep(job, deps, plan.generation)
     yield "swept"
     summary = replace(from_ledger(job, world.ledger, plan), status="success")
     finish(job, deps, summary)

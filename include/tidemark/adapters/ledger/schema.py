@@ -158,20 +158,28 @@ def fields_of(record: Any) -> Values:
 class Rows(Generic[R]):
     """A table whose rows are records: a field is the column of its name, ``fingerprints`` one column a gate.
 
-    gates: what the names of those begin with.
+    gates: what the names of those begin with. columns: of fields that are called otherwise.
     """
 
-    def __init__(self, table: sa.Table, kind: type[R], gates: str = "") -> None:
+    def __init__(
+        self,
+        table: sa.Table,
+        kind: type[R],
+        gates: str = "",
+        columns: Mapping[str, str] | None = None,
+    ) -> None:
         names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
         self._kind = kind
-        self._alike = tuple(name for name in names if name != "fingerprints")
+        self._columns = {
+            name: (columns or {}).get(name, name) for name in names if name != "fingerprints"
+        }
         self._gates = (
             tuple(f"{gates}{gate}_fingerprint" for gate in GATES) if "fingerprints" in names else ()
         )
 
     def values(self, record: R, **more: Any) -> Values:
         """A record's row; ``more``: the columns that are none of its fields."""
-        values = {name: getattr(record, name) for name in self._alike}
+        values = {column: getattr(record, name) for name, column in self._columns.items()}
         if self._gates:
             made_under = record.fingerprints  # type: ignore[attr-defined]
             values |= {
@@ -183,7 +191,7 @@ class Rows(Generic[R]):
     def record(self, row: sa.Row[Any]) -> R:
         # By way of a dictionary: a row's attributes cost more than all the rest of this together.
         stored = row._asdict()
-        values = {name: stored[name] for name in self._alike}
+        values = {name: stored[column] for name, column in self._columns.items()}
         if self._gates:
             made_under = [stored[column] for column in self._gates]
             values["fingerprints"] = None if made_under[0] is None else Fingerprints(*made_under)

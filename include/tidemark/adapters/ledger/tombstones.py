@@ -53,7 +53,11 @@ tombstone = sa.Table(
 )
 
 
-TOMBSTONES = Rows(tombstone, Tombstone)
+TOMBSTONES = Rows(
+    tombstone,
+    Tombstone,
+    columns={"blocked_raws": "kept_out", "blocked_texts": "texts", "all_sources": "everywhere"},
+)
 UPSERT_TOMBSTONES = bulk_upsert(tombstone)
 DELETE_TOMBSTONES = delete_by(tombstone, "document_id")
 _BY_ID = sa.select(tombstone).where(tombstone.c.document_id == sa.any_(uuids("ids")))

@@ -14,9 +14,9 @@ from tidemark.domain.decide import DUPLICATE_FROM, ListingContext
 from tidemark.domain.documents import CrawlEnd, Observation, Outcome
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import Alias, DocumentRecord
+from tidemark.stages.blocking import blocked_observation
 from tidemark.stages.crawl import read_listing
 from tidemark.stages.job import Dependencies, Job
-from tidemark.stages.takedown.block_list import KeptOut
 from tidemark.stages.temp_database import UsesTempDatabase
 
 PAGE = 500
@@ -55,8 +55,6 @@ class ListingIndex(UsesTempDatabase):
         self._job = job
         self._deps = deps
         super().__init__(*_SCHEMA)
-        self._live: dict[str, DocumentRecord] = {}
-        self.kept_out = KeptOut.of(deps.ledger, deps.artifacts, job.source, self._live.get)
         self.end = CrawlEnd(complete=False, authoritative=False)
 
     def __enter__(self) -> Self:
@@ -190,11 +188,14 @@ class ListingIndex(UsesTempDatabase):
                 else:
                     observed.setdefault(document_id(self._job.source, value.uri), value)
             records = self._deps.ledger.documents.by_id(list(observed))
-            told = self._with_duplicates(observed, records)
-            self._live.clear()
-            self._live.update({r.uri: r for r in records.values() if r.raw_hash is not None})
+            known = self._with_duplicates(observed, records)
+            live = {key: r for key, r in records.items() if r.raw_hash is not None}
             # Something may have been taken down since the crawl asked.
-            yield Page({key: self.kept_out.again(o) for key, o in told.items()}, records)
+            asked = {
+                key: blocked_observation(self._job, self._deps, o, live.get(key))
+                for key, o in known.items()
+            }
+            yield Page(asked, records)
 
     def _with_duplicates(
         self, observed: dict[UUID, Observation], records: dict[UUID, DocumentRecord]

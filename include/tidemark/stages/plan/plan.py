@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any
 from uuid import UUID
 
+from tidemark.domain.blocks import BlockList
 from tidemark.domain.decide import (
     ELSEWHERE,
     WORK,
@@ -255,8 +256,8 @@ def _decisions(
     for record in deps.ledger.documents.stream(job.source):
         if not listing_index.is_listed(record.document_id):
             begun = in_flight.pop(record.document_id, None) is not None
-            if record.uri in listing_index.kept_out.by_uri:
-                yield Planned(_taken_down(record, listing_index), None), record
+            if record.uri in job.blocks.by_uri:
+                yield Planned(_taken_down(record, job.blocks), None), record
                 continue
             decision = decide_absent(
                 record,
@@ -277,9 +278,9 @@ def _decisions(
             yield Planned(Decision(document, uri, Action.REMOVE, reason), None), None
 
 
-def _taken_down(record: DocumentRecord, listing_index: ListingIndex) -> Decision:
-    """Removed by order, while a run was writing it, or by an order that was cut short."""
-    detail = listing_index.kept_out.told(record.uri)
+def _taken_down(record: DocumentRecord, blocks: BlockList) -> Decision:
+    """Taken down from every source, or not wholly yet: whoever does that finds it."""
+    detail = blocks.reason(record.uri)
     return Decision(record.document_id, record.uri, Action.REMOVE, Reason.TAKEN_DOWN, detail=detail)
 
 

@@ -14,12 +14,20 @@ from typing import Protocol
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
+from tidemark.domain.blocks import MOVED_FROM, Match, blocking_text
 from tidemark.domain.chunks import Chunk, ChunkedDocument, Payload, SectionPayload
 from tidemark.domain.decide import Decision, Reason, Target
 from tidemark.domain.documents import PartitionedDocument, RawDocument, Validators
 from tidemark.domain.errors import DocumentError, TidemarkError
 from tidemark.domain.hashing import fingerprint
-from tidemark.domain.records import ChunkRecord, DocumentRecord, RunDocument, SectionRecord
+from tidemark.domain.records import (
+    ChunkRecord,
+    DocumentRecord,
+    RunDocument,
+    SectionRecord,
+    Tombstone,
+)
+from tidemark.stages.blocking import has_rightful_owner
 from tidemark.stages.chunking.choose import choose_profile
 from tidemark.stages.chunking.chunk import chunk_document
 from tidemark.stages.codec import Planned, decode_elements, encode_elements
@@ -259,10 +267,21 @@ class SameContent:
     seconds: float = 0.0
 
 
+class BlockedError(Exception):
+    """A version is, or says the same as, what was taken down; the message says which.
+
+    origin: the tombstone of the document that it is, where that was on its way to another address.
+    """
+
+    def __init__(self, reason: str, origin: Tombstone | None = None) -> None:
+        super().__init__(reason)
+        self.origin = origin
+
+
 def prepare(ctx: Context, version: Version) -> Prepared | SameContent:
     """Partition and chunk one version as far as its gates demand.
 
-    Raises ``DocumentError`` when the document is at fault.
+    Raises ``DocumentError`` when the document is at fault, ``BlockedError`` when it was taken down.
     """
     started = perf_counter()
     partitioned = _elements(ctx, version)
@@ -294,12 +313,16 @@ def prepare(ctx: Context, version: Version) -> Prepared | SameContent:
 
 
 def _elements(ctx: Context, version: Version) -> PartitionedDocument:
+    """The elements of the document, checked against the block list before they are kept."""
+    _refuse_blocked(ctx, version, None)
     key = elements_key(version, ctx.deps.partitioner.fingerprint)
-    if not ctx.job.force:
-        try:
-            return decode_elements(ctx.deps.artifacts.read(key))
-        except KeyError:
-            pass  # Not partitioned under this fingerprint yet.
+    try:
+        if not ctx.job.force:
+            partitioned = decode_elements(ctx.deps.artifacts.read(key))
+            _refuse_blocked(ctx, version, partitioned)
+            return partitioned
+    except KeyError:
+        pass  # Not partitioned under this fingerprint yet.
     try:
         content = ctx.deps.artifacts.read(raw_key(version.raw_hash))
     except KeyError:
@@ -311,8 +334,38 @@ def _elements(ctx: Context, version: Version) -> PartitionedDocument:
     raw = RawDocument(version.uri, content, version.media_type, version.charset, version.fetched_at)
     with ctx.meter.stage("partition"):
         partitioned = ctx.deps.partitioner.partition(raw)
+    _refuse_blocked(ctx, version, partitioned)
     ctx.deps.artifacts.write(key, encode_elements(partitioned))
     return partitioned
+
+
+def _refuse_blocked(
+    ctx: Context, version: Version, partitioned: PartitionedDocument | None
+) -> None:
+    """Raise ``BlockedError`` for a version that was taken down.
+
+    The crawl has asked for all that it could tell. What remains are takedowns since, and texts that are known
+    only once they are partitioned. What a document had before stays, and so does what another rightly has.
+    """
+    blocks, record, decision = ctx.job.blocks, version.record, version.planned.decision
+    if decision.reason is Reason.MOVED and decision.origin is not None and partitioned is None:
+        origin = ctx.deps.ledger.tombstones.by_id([decision.origin]).get(decision.origin)
+        if origin is not None and origin.taken_down:
+            raise BlockedError(Match(MOVED_FROM, origin).sentence, origin)
+    if version.uri in blocks.by_uri:
+        raise BlockedError(blocks.reason(version.uri))
+    text = blocking_text(partitioned) if partitioned is not None and blocks.by_text else ""
+    match = blocks.match(version.raw_hash, text)
+    if match is None or version.snapshot:
+        return
+    if record is not None and record.raw_hash is not None:
+        same_text = version.text_hash is not None and record.text_hash == version.text_hash
+        same_content = partitioned is None or record.content_hash == partitioned.content_hash
+        stays = record.raw_hash == version.raw_hash or same_text or same_content
+    else:
+        stays = has_rightful_owner(ctx.job, ctx.deps, version.raw_hash, version.text_hash or "")
+    if not stays:
+        raise BlockedError(match.sentence)
 
 
 class Snapshot(Protocol):

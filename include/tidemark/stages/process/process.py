@@ -19,15 +19,18 @@ from tidemark.domain.errors import (
     RefusedError,
     TransientError,
 )
-from tidemark.domain.records import DocumentRecord, RunDocument
+from tidemark.domain.records import DocumentRecord, RunDocument, Touch
 from tidemark.domain.summary import ChunkCounts
 from tidemark.stages.codec import Planned
+from tidemark.stages.discard import discard_snapshots
 from tidemark.stages.job import Dependencies, Job
 from tidemark.stages.plan.plan import read_plan
 from tidemark.stages.process.prepare import (
+    BlockedError,
     Context,
     Prepared,
     SameContent,
+    Version,
     is_done,
     prepare,
     version_of,
@@ -35,7 +38,6 @@ from tidemark.stages.process.prepare import (
 from tidemark.stages.process.quarantine import last_good, quarantine, quarantine_unfetched
 from tidemark.stages.process.vectors import Vectors, vectors_for
 from tidemark.stages.process.write import pass_gate, takes_any, write_document
-from tidemark.stages.takedown.late import held_back
 
 log = logging.getLogger(__name__)
 
@@ -87,16 +89,14 @@ def _window(ctx: Context, window: Sequence[Planned]) -> list[RunDocument]:
     uris = {planned.decision.document_id: planned.decision.uri for planned in window}
     try:
         # Locked before the ledger is read: what is written is a difference to what was read.
-        with ledger.lock_documents([*uris]):
+        # What moves is taken down at either end, so both are locked.
+        origins = {p.decision.origin for p in window if p.decision.reason is Reason.MOVED}
+        with ledger.lock_documents([*uris, *filter(None, origins - uris.keys())]):
             pending = ledger.writes.pending(among=[*uris])
-            blocked = held_back(ctx.job, ctx.deps, uris)
-            ledger.runs.record_events([*blocked.values()])
-            events = [*blocked.values()]
+            events: list[RunDocument] = []
             prepared: list[Prepared] = []
             for planned in window:
                 key = planned.decision.document_id
-                if key in blocked:
-                    continue
                 outcome = _one(ctx, planned, in_flight=key in pending)
                 if isinstance(outcome, Prepared):
                     prepared.append(outcome)
@@ -117,30 +117,64 @@ def _one(ctx: Context, planned: Planned, *, in_flight: bool) -> Prepared | RunDo
     record = ctx.deps.ledger.documents.get(planned.decision.document_id)
     version = version_of(ctx, planned, record, in_flight)
     if version is None:
-        event = _kept(ctx, planned, record, Reason.SUPERSEDED, "a later run has seen it")
+        event = _event(ctx, planned, record, Reason.SUPERSEDED, "a later run has seen it")
         ctx.deps.ledger.runs.record_events([event])
         return event
     if is_done(ctx, version):
         detail = "already done by an earlier attempt"
-        return _kept(ctx, planned, record, planned.decision.reason, detail)
+        return _event(ctx, planned, record, planned.decision.reason, detail)
     try:
         outcome = prepare(ctx, version)
     except DocumentError as error:
-        event = quarantine(ctx, version, error)
-        if in_flight or version.is_elsewhere(ctx.target):
-            return last_good(ctx, version, event)
-        return event
+        return _keep_good(ctx, version, quarantine(ctx, version, error))
+    except BlockedError as error:
+        return _block(ctx, version, error)
     return pass_gate(ctx, outcome) if isinstance(outcome, SameContent) else outcome
 
 
-def _kept(
-    ctx: Context, planned: Planned, record: DocumentRecord | None, reason: Reason, detail: str
+def _keep_good(ctx: Context, version: Version, event: RunDocument) -> Prepared | RunDocument:
+    """What is live of a document whose newer version is not to be had, where that has to be put right."""
+    if version.in_flight or version.is_elsewhere(ctx.target):
+        return last_good(ctx, version, event)
+    return event
+
+
+def _block(ctx: Context, version: Version, error: BlockedError) -> Prepared | RunDocument:
+    """Leave out a version that was taken down, with what is stored of it; what is live stays."""
+    record, ledger, now = version.record, ctx.deps.ledger, ctx.deps.clock()
+    live = record is not None and record.raw_hash is not None
+    action = Action.KEEP if live else Action.SKIP
+    event = _event(ctx, version.planned, record, Reason.TAKEN_DOWN, str(error), action)
+    # Of a document that goes itself nothing is put right.
+    goes = version.uri in ctx.job.blocks.by_uri
+    outcome = event if goes else _keep_good(ctx, version, event)
+    if error.origin is not None:
+        # It is the one that was taken down, so that its new address is blocked with the old one.
+        key, raw = version.document_id, version.raw_hash
+        ledger.writes.remove(error.origin.moved_to(key, version.uri, raw, now), event)
+    else:
+        ledger.runs.record_events([event])
+    if record is not None:
+        known = record.validators, record.fetch_fingerprint, record.fetched_raw_hash
+        touch = Touch(record.document_id, *known)
+        ledger.writes.mark_seen(ctx.job.run_id, now, [touch])
+    discard_snapshots(ledger, ctx.deps.artifacts, [version.raw_hash])
+    return outcome
+
+
+def _event(
+    ctx: Context,
+    planned: Planned,
+    record: DocumentRecord | None,
+    reason: Reason,
+    detail: str,
+    action: Action = Action.KEEP,
 ) -> RunDocument:
     return RunDocument(
         ctx.job.run_id,
         planned.decision.document_id,
         planned.decision.uri,
-        Action.KEEP.value,
+        action.value,
         reason.value,
         detail,
         chunks_kept=record.chunks if record else 0,

@@ -1,8 +1,8 @@
-"""Remove one document: because it is gone, because it stands elsewhere now, or by order."""
+"""Remove one document: because it is gone, or because it stands elsewhere now."""
 
 from dataclasses import replace
 
-from tidemark.domain.decide import ELSEWHERE, Action, Decision, Reason
+from tidemark.domain.decide import ELSEWHERE, Action, Reason
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import (
     Alias,
@@ -11,12 +11,11 @@ from tidemark.domain.records import (
     RunDocument,
     Tombstone,
 )
+from tidemark.ports import Ledger
 from tidemark.stages.codec import Planned
 from tidemark.stages.job import Dependencies, Job, is_later
 from tidemark.stages.process.payloads import read_indexed
 from tidemark.stages.process.vectors import archive_vectors
-from tidemark.stages.takedown.late import moved_meanwhile, record_tombstone
-from tidemark.stages.takedown.requests import has_moved_from
 
 
 def remove(job: Job, deps: Dependencies, planned: Planned, generation: int) -> int | None:
@@ -26,20 +25,9 @@ def remove(job: Job, deps: Dependencies, planned: Planned, generation: int) -> i
     when what its address leads to is not indexed after all: then it stays as it is.
     """
     planned = _as_moved(job, deps, planned)
-    document, uri, target = (
-        planned.decision.document_id,
-        planned.decision.uri,
-        planned.decision.target,
-    )
+    document, target = planned.decision.document_id, planned.decision.target
     ids = [document, document_id(job.source, target)] if target else [document]
     with deps.ledger.lock_documents(ids):
-        late = moved_meanwhile(deps.ledger, job.source, uri, target)
-        if late is not None:
-            detail = f"moved from {uri}, which was taken down meanwhile"
-            followed = Decision(
-                late.document_id, late.uri, Action.REMOVE, Reason.TAKEN_DOWN, detail=detail
-            )
-            _take_down(job, deps, Planned(followed, None), late, generation, uri)
         record = deps.ledger.documents.get(document)
         run = deps.ledger.runs.get(job.run_id)
         if record and run and is_later(record.last_seen, run.started_at, deps.clock):
@@ -50,7 +38,7 @@ def remove(job: Job, deps: Dependencies, planned: Planned, generation: int) -> i
             deps.ledger.runs.record_events([_not_there_yet(job, planned, record)])
             return None
         if record is not None and planned.decision.reason is Reason.TAKEN_DOWN:
-            return _take_down(job, deps, planned, record, generation, uri)
+            return None  # Undone meanwhile; or its takedown was cut short, and the next run finishes it.
         # The note first: were this cut short, a document that came back must not pass as unchanged.
         deps.ledger.writes.open_intent(job.run_id, job.source, {document: planned.decision.uri})
         if record is not None and planned.decision.reason not in ELSEWHERE:
@@ -76,20 +64,16 @@ def _as_moved(job: Job, deps: Dependencies, planned: Planned) -> Planned:
     return planned
 
 
-def _take_down(
-    job: Job,
-    deps: Dependencies,
-    planned: Planned,
-    record: DocumentRecord,
-    generation: int,
-    ordered: str,
-) -> int:
-    """Carry out what a takedown could not, of a document that a run was writing; how many points it had."""
-    decision = planned.decision
-    deps.ledger.writes.open_intent(job.run_id, job.source, {decision.document_id: decision.uri})
-    removed = _delete_points(job, deps, planned, generation)
-    record_tombstone(deps, record, _removal(job, planned, removed), ordered)
-    return removed
+def has_moved_from(ledger: Ledger, record: DocumentRecord, uri: str) -> bool:
+    """Did a document come to be by moving from an address?"""
+    if record.reason != Reason.MOVED.value:
+        return False
+    detail = f"from {uri}"
+    return any(
+        (version.reason, version.uri) == (Reason.MOVED.value, record.uri)
+        and (version.detail == detail or version.detail.startswith(f"{detail}; "))
+        for version in ledger.versions.of(record.document_id)
+    )
 
 
 def _keep_vectors(deps: Dependencies, record: DocumentRecord) -> None:

@@ -11,13 +11,12 @@ from uuid import UUID
 from tidemark.domain.decide import ANOMALIES, Action, Reason
 from tidemark.domain.documents import Outcome
 from tidemark.domain.records import DocumentRecord, HeldVersion, RunDocument, Touch
-from tidemark.stages.audit.reconcile import close
 from tidemark.stages.codec import Planned
+from tidemark.stages.discard import discard_snapshots, discard_vectors
 from tidemark.stages.generations import switch_when_complete
 from tidemark.stages.job import Dependencies, Job, plan_key
 from tidemark.stages.plan.plan import read_plan
 from tidemark.stages.process.quarantine import quarantine_unfetched
-from tidemark.stages.sweep.discard import discard_snapshots, discard_vectors
 from tidemark.stages.sweep.remove import alias_of, remove
 
 # Expire: after the grace period a removed document loses what it could have been restored from.
@@ -102,7 +101,6 @@ def sweep(job: Job, deps: Dependencies, generation: int) -> SweepSummary:
                 removed_chunks += removed
             deps.progress.advance(detail=planned.decision.uri)
     switched = switch_when_complete(job, deps, generation)
-    close(job, deps, generation)
     expired = expire(job, deps)
     return SweepSummary(
         dict(documents), removed_chunks, switched, perf_counter() - started, expired.documents

@@ -1,69 +1,91 @@
-"""Takedown: remove one document from everywhere, by order, and keep it out.
+"""Takedown: remove one document from everywhere, on request, and block it from coming back.
 
 The order of the steps is what makes it safe to kill and to repeat:
 
-1. the order itself, with every name and hash that is to go, is written down; 2. the points and sections of
+1. the request itself, with every name and hash that is to go, is written down; 2. the points and sections of
 every generation go; 3. a tombstone takes the place of the ledger's rows, for each address of the document,
 its own last; 4. its history is forgotten, so that nothing of it counts as in use any more; 5. snapshots,
 elements and vectors go, unless another document shares them, and the embedding cache is emptied, for it
-cannot be told whose its vectors are; 6. the written order goes. From 1 on every run keeps it out.
+cannot be told whose its vectors are; 6. the written request goes. From 1 on every run blocks it, and the next
+one over its source finishes what was cut short.
 
-What keeps it out are hashes: of every version's bytes, also of those that failed, and of their main texts.
+What blocks it are hashes: of every version's bytes, also of those that failed, and of their main texts.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
 from uuid import UUID, uuid4
 
+from tidemark.domain.blocks import WAYS, BlockList, Match, blocking_text
 from tidemark.domain.decide import Action, Reason
-from tidemark.domain.documents import CrawlEnd, Observation
+from tidemark.domain.documents import CrawlEnd, Observation, Outcome
 from tidemark.domain.hashing import Canonical
-from tidemark.domain.records import TAKEN_DOWN, RunDocument, Tombstone
-from tidemark.ports import ArtifactEntry
+from tidemark.domain.identity import document_id
+from tidemark.domain.records import RunDocument, Tombstone
+from tidemark.ports import ArtifactEntry, ArtifactStore, Ledger
 from tidemark.stages.audit.reconcile import fresh_mark, put_mark
-from tidemark.stages.codec import decode_listing_line
+from tidemark.stages.codec import decode_elements, decode_listing_line
+from tidemark.stages.discard import discard_snapshots, discard_vectors, keys_of
 from tidemark.stages.job import Stores, raw_key
-from tidemark.stages.sweep.discard import discard_snapshots, discard_vectors, keys_of
-from tidemark.stages.takedown.requests import Found, Order, order_of, stones_of, unfinished
-
-# What runs have fetched from some addresses, as far as their listings are there: indexed or not.
+from tidemark.stages.takedown.requests import DocumentRef, TakedownRequest, gather, unfinished
 
 
-class Listings:
-    """The listings of a source's runs, each read once for the same addresses: they are long."""
+class _Artifacts:
+    """What artifacts tell of a document beyond the ledger; each is read once, for listings are long.
+
+    fetched: what runs have fetched from its addresses, indexed or not, by the hash of its bytes; an
+    observation that was believed, if any was. targets: where its addresses have been seen to lead.
+    """
 
     def __init__(self, stores: Stores, source: str) -> None:
         self._stores = stores
         self._source = source
         self._uris: set[str] = set()
-        self._read: dict[str, tuple[int, datetime]] = {}
-        self._fetched: dict[str, Observation] = {}
+        self._listings: dict[str, tuple[int, datetime]] = {}
+        self._elements: dict[str, str] = {}
+        self.fetched: dict[str, Observation] = {}
+        self.targets: set[str] = set()
 
-    def fetched(self, uris: set[str]) -> dict[str, Observation]:
-        """By the hash of its bytes, what was fetched from addresses; one that was believed, if any was."""
-        if not uris <= self._uris:
-            self._uris |= uris
-            self._read.clear()
+    def read_listings(self, uris: Collection[str]) -> None:
+        """Read what the listings of the source's runs say of some addresses."""
+        if not self._uris.issuperset(uris):
+            self._uris.update(uris)
+            self._listings.clear()
         for entry in self._unread():
             try:
                 for observed in self._about(entry.key):
-                    before = self._fetched.get(observed.raw_hash or "")
-                    if observed.raw_hash and (before is None or before.anomaly):
-                        self._fetched[observed.raw_hash] = observed
+                    self._note(observed)
             except KeyError:
                 continue  # Housekeeping was quicker.
-        return dict(self._fetched)
+
+    def texts(self, raw_hashes: Collection[str]) -> set[str]:
+        """The hashes of the texts that some bytes were partitioned into, as the block list knows them."""
+        artifacts = self._stores.artifacts
+        keys = list(keys_of(artifacts, "elements", set(raw_hashes)))
+        for key in keys:
+            if key not in self._elements:
+                try:
+                    self._elements[key] = blocking_text(decode_elements(artifacts.read(key)))
+                except KeyError:
+                    continue
+        return {self._elements[key] for key in keys if self._elements.get(key)}
+
+    def _note(self, observed: Observation) -> None:
+        before = self.fetched.get(observed.raw_hash or "")
+        if observed.raw_hash and (before is None or before.anomaly):
+            self.fetched[observed.raw_hash] = observed
+        if observed.outcome is Outcome.MOVED:
+            self.targets.add(observed.target)
 
     def _unread(self) -> Iterator[ArtifactEntry]:
         for entry in self._stores.artifacts.entries("runs/"):
             stamp = entry.size, entry.written_at
-            if not entry.key.endswith("/listing.jsonl") or self._read.get(entry.key) == stamp:
+            if not entry.key.endswith("/listing.jsonl") or self._listings.get(entry.key) == stamp:
                 continue
-            self._read[entry.key] = stamp
+            self._listings[entry.key] = stamp
             run = self._stores.ledger.runs.get(entry.key.split("/")[1])
             if run is None or run.source == self._source:
                 yield entry
@@ -78,45 +100,26 @@ class Listings:
                     yield observed
 
 
-class VectorCache(Protocol):
-    """Vectors by the hash of their text, of no known document."""
-
-    def count(self) -> int: ...
-
-    def clear(self) -> int:
-        """Forget all; how many."""
-
-
-class NoCache:
-    """Where nothing is cached."""
-
-    def count(self) -> int:
-        return 0
-
-    def clear(self) -> int:
-        return 0
-
-
 @dataclass(frozen=True, slots=True)
-class TakenDown:
+class TakedownResult:
     """What was taken down.
 
     before, after: what each store had of it, counted; keys as in ``proof``, generations after a dot.
     kept: what stays because another document shares it, in words.
-    addresses: where it is kept out, its own address first.
-    everywhere: it is kept out of every source, and not of its own only.
+    addresses: where it is blocked, its own address first.
+    all_sources: it is blocked in every source, and not in its own only.
     """
 
-    found: Found
+    document: DocumentRef
     before: Mapping[str, int]
     after: Mapping[str, int]
     kept: Sequence[str]
     addresses: Sequence[str]
-    everywhere: bool = False
+    all_sources: bool = False
 
     def names(self) -> list[str]:
         """The stores that were counted, in one order."""
-        return sorted({*self.before, *self.after}, key=_place)
+        return sorted({*self.before, *self.after}, key=_rank)
 
     def proof(self) -> dict[str, Canonical]:
         """Counts before and after, by store, those of the index by generation."""
@@ -131,9 +134,9 @@ class TakenDown:
 
     def as_dict(self) -> dict[str, Canonical]:
         return {
-            "source": self.found.source,
-            "uri": self.found.uri,
-            "document_id": str(self.found.document_id),
+            "source": self.document.source,
+            "uri": self.document.uri,
+            "document_id": str(self.document.document_id),
             "proof": self.proof(),
             "kept": list(self.kept),
             "kept_out": list(self.addresses),
@@ -141,149 +144,203 @@ class TakenDown:
 
 
 def take_down(
-    stores: Stores, cache: VectorCache, found: Found, *, everywhere: bool = False
-) -> TakenDown:
-    """Remove a document from every store and keep it out of its source, or of every one.
+    stores: Stores, document: DocumentRef, *, all_sources: bool = False, run_id: str = ""
+) -> TakedownResult:
+    """Remove a document from every store and block it in its source, or in every one.
 
     Idempotent; repeated, it finishes what was cut short. Raises ``TransientError`` when a store is away, and
-    when a run has been writing the document for too long.
+    when a run has been writing the document for too long. run_id: of the takedown that it is a part of.
     """
-    run_id = f"{found.source}__takedown__{stores.clock():%Y%m%dT%H%M%S}__{uuid4().hex[:8]}"
-    listings = Listings(stores, found.source)
-    first = order_of(stores, found, run_id, everywhere=everywhere)
-    with _locked(stores, first, listings) as order, stores.index.session():
-        counts = _count(stores, cache, order)
-        before = {name: max(order.counts.get(name, 0), count) for name, count in counts.items()}
-        order = replace(order, counts=before)
-        stores.artifacts.write(order.key, order.encoded())
-        _remove_rows(stores, order)
+    ledger, artifacts = stores.ledger, stores.artifacts
+    now = stores.clock()
+    run_id = run_id or f"{document.source}__takedown__{now:%Y%m%dT%H%M%S}__{uuid4().hex[:8]}"
+    kept_artifacts = _Artifacts(stores, document.source)
+    request = TakedownRequest(
+        run_id, now, document, {document.document_id: document.uri}, all_sources=all_sources
+    )
+    with _locked(stores, request, kept_artifacts) as request, stores.index.session():
+        counts = _count(stores, request)
+        before = {name: max(request.counts.get(name, 0), count) for name, count in counts.items()}
+        request = replace(request, counts=before)
+        artifacts.write(request.key, request.encoded())
+        _remove_rows(stores, request)
     # What a run beside this one has fetched in the meantime is among its listings only now.
-    fetched = listings.fetched(set(order.uris.values()))
-    order = replace(order, raws=order.raws | fetched.keys())
+    kept_artifacts.read_listings(request.uris.values())
+    request = replace(request, raws=request.raws | kept_artifacts.fetched.keys())
     # Others that were removed before, and had the same bytes, had the same title too.
-    stores.ledger.tombstones.clear_titles(found.source, sorted(order.raws))
-    kept = order.raws - discard_snapshots(stores.ledger, stores.artifacts, order.raws)
-    discard_vectors(stores.artifacts, [*order.ids, *order.graves])
-    cache.clear()
+    ledger.tombstones.clear_titles(document.source, sorted(request.raws))
+    kept = request.raws - discard_snapshots(ledger, artifacts, request.raws)
+    discard_vectors(artifacts, request.all_ids)
+    if stores.vector_cache is not None:
+        stores.vector_cache.clear()
     with stores.index.session():
-        after = _count(stores, cache, order)
-    for begun in unfinished(stores.artifacts):
-        if found.document_id in begun.uris:
-            stores.artifacts.delete(begun.key)
-    return TakenDown(
-        found,
+        after = _count(stores, request)
+    _drop_requests(artifacts, document)
+    return TakedownResult(
+        document,
         before,
         after,
-        [_shared(raw) for raw in sorted(kept) if stores.artifacts.exists(raw_key(raw))],
-        [order.uris[key] for key in reversed(order.ids)],
-        order.everywhere,
+        [_shared(raw) for raw in sorted(kept) if artifacts.exists(raw_key(raw))],
+        [request.uris[key] for key in reversed(request.ids)],
+        request.all_sources,
     )
 
 
-def would_remove(stores: Stores, cache: VectorCache, found: Found) -> dict[str, int]:
-    """What each store has of a document that may be taken down (keys as in ``TakenDown``); writes nothing."""
-    order = order_of(stores, found, f"{found.source}__takedown__dry")
+def preview(stores: Stores, document: DocumentRef) -> dict[str, int]:
+    """What each store has of a document that may be taken down (keys as in ``TakedownResult``)."""
+    request = TakedownRequest("", stores.clock(), document, {document.document_id: document.uri})
     with stores.index.session():
-        return _count(stores, cache, order)
+        return _count(stores, gather(stores, request))
 
 
-def lift(stores: Stores, found: Found) -> list[str]:
+def finish_takedowns(stores: Stores, source: str) -> list[str]:
+    """Take down what is to be gone from a source and is not; the addresses.
+
+    These are documents whose takedown was cut short, and those of this source at the address of one that was
+    taken down from all.
+    """
+    finished: dict[str, None] = {}
+    for request in list(unfinished(stores.artifacts, source)):
+        take_down(stores, request.document, all_sources=request.all_sources)
+        finished[request.document.uri] = None
+    blocking = {stone.uri: stone for stone in stores.ledger.tombstones.blocking(source)}
+    ids = [document_id(source, uri) for uri in blocking]
+    for record in stores.ledger.documents.by_id(ids).values():
+        stone = blocking[record.uri]
+        ref = DocumentRef(source, record.uri, record.document_id)
+        # Under the same name, so that they are unblocked as one.
+        take_down(stores, ref, all_sources=stone.all_sources, run_id=stone.run_id)
+        finished[record.uri] = None
+    return list(finished)
+
+
+def unblock(stores: Stores, document: DocumentRef) -> list[str]:
     """Let the next crawl index a document again that was taken down; its addresses, [] for none.
 
     Its bytes are gone: it is fetched anew.
     """
-    stones = stones_of(stores.ledger, found)
-    lifted = {stone.uri: None for stone in stones}
-    for stone in sorted(stones, key=lambda one: one.document_id == found.document_id):
-        stores.ledger.tombstones.unblock(stone.document_id)
-    for begun in unfinished(stores.artifacts):
-        if found.document_id in begun.uris:
-            lifted |= dict.fromkeys(begun.uris.values())
-            stores.artifacts.delete(begun.key)
-    return list(lifted)
+    tombstones = stores.ledger.tombstones
+    own = tombstones.by_id([document.document_id]).get(document.document_id)
+    stones = [
+        stone
+        for stone in tombstones.blocking(document.source)
+        if own is not None and own.taken_down and stone.run_id == own.run_id
+    ]
+    for stone in sorted(stones, key=lambda one: one.document_id == document.document_id):
+        tombstones.unblock(stone.document_id)
+    requested = _drop_requests(stores.artifacts, document)
+    return list(dict.fromkeys([*(stone.uri for stone in stones), *requested]))
+
+
+def _drop_requests(artifacts: ArtifactStore, document: DocumentRef) -> list[str]:
+    """Forget the requests to take a document down; the addresses that they named."""
+    uris: list[str] = []
+    for request in unfinished(artifacts):
+        if document.document_id in request.uris:
+            uris += request.uris.values()
+            artifacts.delete(request.key)
+    return uris
+
+
+# What is blocked.
+
+
+def block_list(ledger: Ledger, artifacts: ArtifactStore, source: str) -> BlockList:
+    """What was taken down from a source, or is in takedowns that are not finished."""
+    requests = list(unfinished(artifacts, source))
+    requested = [r.tombstone(key, None, r.requested_at) for r in requests for key in r.ids]
+    pending = [key for request in requests for key in request.all_ids]
+    return BlockList.of(source, [*ledger.tombstones.blocking(source), *requested], pending)
+
+
+def blocking_tombstone(ledger: Ledger, source: str, uri: str) -> Tombstone | None:
+    """The takedown for which an address is blocked that was not taken down itself, in this source."""
+    stones = ledger.tombstones.blocking(source)
+    for stone in stones:
+        if stone.uri == uri and stone.source != source:
+            return stone
+    for event in ledger.runs.events_of(document_id(source, uri), limit=1):
+        for stone in stones:
+            if stone.uri != uri and event.detail in {Match(how, stone).sentence for how in WAYS}:
+                return stone
+    return None
+
+
+# The steps.
 
 
 @contextmanager
-def _locked(stores: Stores, order: Order, listings: Listings) -> Iterator[Order]:
-    """The order, with the locks of all ids in it held, so that no run writes them meanwhile."""
+def _locked(
+    stores: Stores, request: TakedownRequest, artifacts: _Artifacts
+) -> Iterator[TakedownRequest]:
+    """The request with all that is known, and the locks of all its ids, so that no run writes them."""
+    request = gather(stores, request)
     while True:
         # Before the locks: runs wait for those, and listings are long.
-        fetched = listings.fetched(set(order.uris.values()))
-        with stores.ledger.lock_documents([*order.ids, *order.graves]):
-            now = order_of(stores, order.found, order.run_id, everywhere=order.everywhere)
-            if now.uris.keys() <= order.uris.keys() and now.graves <= order.graves:
-                yield now.with_fetched(fetched)
+        artifacts.read_listings(request.uris.values())
+        artifacts.texts(request.blocked_raws)
+        with stores.ledger.lock_documents(request.all_ids):
+            now = gather(stores, request, artifacts.targets)
+            if set(now.all_ids) <= set(request.all_ids):
+                now = now.with_fetched(artifacts.fetched)
+                texts = now.blocked_texts | artifacts.texts(now.blocked_raws)
+                yield replace(now, blocked_texts=texts)
                 return
-        order = now  # It got another address while its lock was waited for.
+        request = now  # It got another address while its lock was waited for.
 
 
-def _remove_rows(stores: Stores, order: Order) -> None:
-    ledger, source = stores.ledger, order.found.source
-    stones = ledger.tombstones.by_id(order.ids)
-    records = ledger.documents.by_id(order.ids)
-    begun = ledger.writes.pending(among=order.ids)
+def _remove_rows(stores: Stores, request: TakedownRequest) -> None:
+    ledger = stores.ledger
+    stones = ledger.tombstones.by_id(request.ids)
+    records = ledger.documents.by_id(request.ids)
+    pending = ledger.writes.pending(among=request.ids)
     new = [
         key
-        for key in order.ids
-        if key in records or key in begun or key not in stones or not _stands(stones[key], order)
+        for key in request.ids
+        if key in records
+        or key in pending
+        or key not in stones
+        or not _blocks_all(stones[key], request)
     ]
     if new:
-        ledger.writes.open_intent(order.run_id, source, {key: order.uris[key] for key in new})
-    _advance(stores, order)
-    for key in order.ids:
+        uris = {key: request.uris[key] for key in new}
+        ledger.writes.open_intent(request.run_id, request.document.source, uris)
+    _begin_epoch(stores, request)
+    for key in request.ids:
         removed = _remove_points(stores, key)
         if key in new:
             ledger.writes.remove(
-                _stone(order, key, stones.get(key), stores.clock()),
+                request.tombstone(key, stones.get(key), stores.clock()),
                 RunDocument(
-                    order.run_id, key, order.uris[key], Action.REMOVE.value, Reason.TAKEN_DOWN.value,
-                    "by order", chunks_removed=removed,
+                    request.run_id, key, request.uris[key], Action.REMOVE.value,
+                    Reason.TAKEN_DOWN.value, "by order", chunks_removed=removed,
                 ),
             )  # fmt: skip
-    ledger.versions.forget([*order.ids, *order.graves])
-    ledger.tombstones.expire(list(order.graves))
+    ledger.versions.forget(request.all_ids)
+    ledger.tombstones.expire(list(request.removed_twins))
 
 
-def _stands(stone: Tombstone, order: Order) -> bool:
-    """Does it keep out already all that the order knows?"""
-    if stone.everywhere != order.everywhere:
+def _blocks_all(stone: Tombstone, request: TakedownRequest) -> bool:
+    """Does it block already all that the request knows?"""
+    if not stone.taken_down or stone.all_sources != request.all_sources:
         return False
-    if stone.document_id != order.found.document_id:
-        return stone.taken_down
-    whole = order.kept_out <= set(stone.kept_out) and order.texts <= set(stone.texts)
-    return stone.taken_down and whole
-
-
-def _stone(order: Order, key: UUID, before: Tombstone | None, now: datetime) -> Tombstone:
-    """What keeps an address out; that of the document itself, all that was its own."""
-    standing = before if before is not None and before.taken_down else None
-    own = key == order.found.document_id
-    return Tombstone(
-        key,
-        order.found.source,
-        order.uris[key],
-        "",
-        order.own_bytes.get(key) or None,
-        standing.removed_at if standing else now,
-        TAKEN_DOWN,
-        standing.run_id if standing else order.run_id,
-        expired=True,
-        kept_out=tuple(sorted(order.kept_out)) if own else (),
-        texts=tuple(sorted(order.texts)) if own else (),
-        everywhere=order.everywhere,
+    return stone.document_id != request.document.document_id or (
+        request.blocked_raws <= set(stone.blocked_raws)
+        and request.blocked_texts <= set(stone.blocked_texts)
     )
 
 
-def _advance(stores: Stores, order: Order) -> None:
-    """A fresh tide mark where ledger and index are in step; where they are not, they stay out of it."""
-    source, mark = order.found.source, stores.ledger.sources.epoch(order.found.source)
-    in_step = [
+def _begin_epoch(stores: Stores, request: TakedownRequest) -> None:
+    """A fresh epoch where ledger and index agree; where they do not, they stay out of step."""
+    source = request.document.source
+    epoch = stores.ledger.sources.epoch(source)
+    agreeing = [
         generation
         for generation in stores.index.generations()
-        if stores.index.epochs(generation, source) == (mark, mark)
+        if stores.index.epochs(generation, source) == (epoch, epoch)
     ]
-    if in_step:
-        put_mark(stores.ledger, stores.index, source, in_step, fresh_mark(order.run_id))
+    if agreeing:
+        put_mark(stores.ledger, stores.index, source, agreeing, fresh_mark(request.run_id))
 
 
 def _remove_points(stores: Stores, document: UUID) -> int:
@@ -306,27 +363,27 @@ def _of(documents: Sequence[UUID]) -> dict[str, str | list[str]]:
 _STORES = ("points", "sections", "raw", "elements", "vectors", "cached_vectors", "ledger_rows")
 
 
-def _place(name: str) -> tuple[int, str]:
+def _rank(name: str) -> tuple[int, str]:
     store = name.partition(".")[0]
     return _STORES.index(store) if store in _STORES else len(_STORES), name
 
 
-def _count(stores: Stores, cache: VectorCache, order: Order) -> dict[str, int]:
+def _count(stores: Stores, request: TakedownRequest) -> dict[str, int]:
     """What each store has of it now, asked of the store itself."""
     counts: dict[str, int] = {}
-    where = _of(order.ids)
+    where = _of(request.ids)
     for generation in stores.index.generations():
         counts[f"points.g{generation}"] = stores.index.count_points(generation, where)
         counts[f"sections.g{generation}"] = stores.index.count_sections(generation, where)
-    artifacts, ledger = stores.artifacts, stores.ledger
-    names = {str(key) for key in (*order.ids, *order.graves)}
-    counts["raw"] = sum(artifacts.exists(raw_key(raw)) for raw in order.raws)
-    counts["elements"] = sum(1 for _ in keys_of(artifacts, "elements", set(order.raws)))
+    artifacts, ledger, cache = stores.artifacts, stores.ledger, stores.vector_cache
+    names = {str(key) for key in request.all_ids}
+    counts["raw"] = sum(artifacts.exists(raw_key(raw)) for raw in request.raws)
+    counts["elements"] = sum(1 for _ in keys_of(artifacts, "elements", set(request.raws)))
     counts["vectors"] = sum(1 for _ in keys_of(artifacts, "vectors", names))
-    counts["cached_vectors"] = cache.count()
-    counts["ledger_rows"] = len(ledger.documents.by_id(order.ids)) + sum(
+    counts["cached_vectors"] = cache.count() if cache is not None else 0
+    counts["ledger_rows"] = len(ledger.documents.by_id(request.ids)) + sum(
         len(rows)
-        for key in order.ids
+        for key in request.ids
         for rows in (
             ledger.documents.sections(key), ledger.documents.chunks(key), ledger.versions.of(key),
             ledger.sources.aliases_of(key),

@@ -16,7 +16,7 @@ from tidemark.stages.housekeeping import Retention, collect_garbage
 from tidemark.stages.job import Stores, embed_fingerprint
 from tidemark.stages.search import search
 from tidemark.stages.takedown.requests import find
-from tidemark.stages.takedown.takedown import NoCache, take_down
+from tidemark.stages.takedown.takedown import take_down
 
 A, B = "https://example.org/a", "https://example.org/b"
 SECRET = "The tide rises in the hidden harbour."
@@ -80,7 +80,7 @@ def stores(world: World) -> Stores:
 def test_a_takedown_reaches_what_a_killed_drop_left() -> None:
     world = half_dropped()
     [found] = find(stores(world), [A], [SOURCE])
-    proof = take_down(stores(world), NoCache(), found).proof()
+    proof = take_down(stores(world), found).proof()
     sections = proof["sections"]
     assert isinstance(sections, dict)
     assert sections["g1"] == [2, 0]
@@ -165,7 +165,7 @@ def test_a_takedown_goes_on_with_what_is_there(lost: What) -> None:
     world = filled()
     lose(world.index, 1, lost)
     [found] = find(stores(world), [A], [SOURCE])
-    take_down(stores(world), NoCache(), found)
+    take_down(stores(world), found)
     assert not any(SECRET in text for text in texts(world))
     world.run()
     assert not any(SECRET in text for text in texts(world))

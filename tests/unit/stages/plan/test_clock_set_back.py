@@ -6,13 +6,7 @@ import pytest
 from worlds import World, page
 
 from fakes.embedder import HashEmbedder
-from tidemark.stages.crawl import crawl
-from tidemark.stages.generations import ensure_generation
-from tidemark.stages.job import target
-from tidemark.stages.plan.plan import make_plan
-from tidemark.stages.process.process import process_batch
-from tidemark.stages.report import begin
-from tidemark.stages.sweep.sweep import sweep
+from tidemark import pipeline
 
 A, B, C = (f"https://example.org/{name}" for name in "abc")
 AHEAD = timedelta(days=365)
@@ -88,17 +82,12 @@ def test_a_task_that_wakes_up_late_still_decides_nothing(world: World, gone: boo
         world.documents[B] = page("B", "An older text.")
     world.now += timedelta(hours=1)
     job, deps = world.job(), world.deps()
-    begin(job, deps, "test")
-    crawl(job, deps)
-    generation = ensure_generation(
-        deps.ledger, deps.index, "tidemark", deps.embedder, deps.lexical, deps.clock
-    )
-    goal = target(job, deps, generation)
-    plan = make_plan(job, deps, goal)
+    pipeline.crawl(job, deps, "test")
+    plan = pipeline.plan(job, deps)
     world.source.gone.pop(B, None)
     world.documents[B] = page("B", "The latest text.")
     world.run()
     for key in plan.batches:
-        process_batch(job, deps, goal, key)
-    sweep(job, deps, generation)
+        pipeline.process(job, deps, plan.generation, key)
+    pipeline.sweep(job, deps, plan.generation)
     assert "The latest text." in world.texts()

@@ -386,22 +386,18 @@ def test_the_same_bytes_under_another_media_type_are_read_again(world: World) ->
 
 
 def test_what_a_later_run_removed_is_not_brought_back_by_an_older_one(world: World) -> None:
-    from tidemark.stages.crawl import crawl
-    from tidemark.stages.job import target
-    from tidemark.stages.plan.plan import make_plan
-    from tidemark.stages.process.process import process_batch
+    from tidemark import pipeline
 
     world.run()
     world.documents[A] = page("Tides", "A newer text.")
     older, deps = world.job(), world.deps()
-    crawl(older, deps)
-    goal = target(older, deps, 1)
-    plan = make_plan(older, deps, goal)
+    pipeline.crawl(older, deps, "test")
+    plan = pipeline.plan(older, deps)
     del world.documents[A]
     world.source.gone[A] = "404"
     world.run()
     for batch in plan.batches:
-        process_batch(older, deps, goal, batch)
+        pipeline.process(older, deps, plan.generation, batch)
     assert live_uris(world) == {B}
     assert world.audit().clean
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 from takedowns import (
-    found,
     holders,
     killed_takedown,
     live_uris,
+    meant,
     reasons,
     stores_of,
     taken_down,
@@ -19,10 +19,10 @@ from fakes.inspector import MarkInspector
 from fakes.source import MemorySource
 from tidemark.domain.identity import document_id
 from tidemark.domain.summary import RunSummary
-from tidemark.pipeline import run_source
+from tidemark.pipeline import run_source, with_blocks
 from tidemark.stages.explain import explain
 from tidemark.stages.takedown.requests import unfinished
-from tidemark.stages.takedown.takedown import lift
+from tidemark.stages.takedown.takedown import unblock
 
 A, B, C, D = (f"https://example.org/{name}" for name in "abcd")
 SECRET = "The tide tables of the hidden harbour."
@@ -119,7 +119,7 @@ def other(world: World, **documents: str) -> RunSummary:
 
 def test_it_is_kept_out_of_a_source_that_was_not_known_then(world: World) -> None:
     secret = str(world.documents[A])
-    taken_down(world, A, everywhere=True)
+    taken_down(world, A, all_sources=True)
     other(world, a=secret, c=secret, d=secret + "\n", e=page("E", "Its own."))
     assert live_uris(world) == {B, "https://example.org/e"}
     assert list(holders(world, SECRET)) == []
@@ -127,7 +127,7 @@ def test_it_is_kept_out_of_a_source_that_was_not_known_then(world: World) -> Non
     assert len(told) == 2
     assert all("kept out" in one.sentence() for one in told)
     assert "of every source" in told[0].sentence()
-    lift(stores_of(world), found(world, A))
+    unblock(stores_of(world), meant(world, A))
     other(world, a=secret)
     assert A in live_uris(world)
 
@@ -148,20 +148,20 @@ def test_ordered_everywhere_later_it_goes_from_the_other_source_by_its_next_run(
     secret = str(world.documents[A])
     other(world, a=secret, e=page("E", "Its own."))
     taken_down(world, A)
-    taken_down(world, A, everywhere=True)
-    assert [s.everywhere for s in world.ledger.tombstones.blocking("other")] == [True]
+    taken_down(world, A, all_sources=True)
+    assert [s.all_sources for s in world.ledger.tombstones.blocking("other")] == [True]
     taken_down(world, A)
-    assert [s.everywhere for s in world.ledger.tombstones.blocking("other")] == [True], (
+    assert [s.all_sources for s in world.ledger.tombstones.blocking("other")] == [True], (
         "it stays so"
     )
-    summary = other(world, a=secret, e=page("E", "Its own."))
-    assert summary.documents.get("remove") == 1
+    other(world, a=secret, e=page("E", "Its own."))
+    assert world.ledger.runs.recent("other")[0].note == f"It finished the takedown of {A}."
     assert live_uris(world) == {B, "https://example.org/e"}
     assert list(holders(world, SECRET)) == []
     stones = world.ledger.tombstones.by_uri(A)
     assert [(s.title, s.expired, s.taken_down) for s in stones] == [("", True, True)] * 2
     assert world.ledger.versions.of(document_id("other", A)) == []
-    lift(stores_of(world), found(world, A))
+    unblock(stores_of(world), meant(world, A))
     assert world.ledger.tombstones.by_uri(A) == [], "what was ordered as one is lifted as one"
 
 
@@ -183,11 +183,11 @@ def test_a_takedown_that_was_cut_short_counts_from_when_it_was_written_down(worl
         assert live_uris(made) == {B}
         assert made.ledger.writes.pending(SOURCE) == {}
         assert made.audit().clean
-        assert f"Finish it: tidemark takedown {A}" in summary.attention[0]
-        done = taken_down(made, A)
-        assert set(done.after.values()) == {0}
+        assert made.ledger.runs.recent()[0].note == f"It finished the takedown of {A}."
+        assert list(unfinished(made.artifacts)) == []
         assert list(holders(made, SECRET)) == []
-        assert "Finish it" not in " ".join(made.run().attention)
+        made.run()
+        assert made.ledger.runs.recent()[0].note == ""
         assert live_uris(made) == {B}
 
 
@@ -203,7 +203,7 @@ def test_one_that_was_cut_short_is_not_healed_where_its_source_does_not_name_it(
 
 def test_one_that_was_cut_short_can_be_undone(world: World) -> None:
     killed_takedown(world, A, 1)
-    assert lift(stores_of(world), found(world, A)) == [A]
+    assert unblock(stores_of(world), meant(world, A)) == [A]
     world.run()
     assert live_uris(world) == {A, B}
     assert world.audit().clean
@@ -218,5 +218,6 @@ def test_no_repair_writes_what_is_being_taken_down(world: World) -> None:
     record = world.ledger.documents.get(document_id(SOURCE, A))
     assert record is not None
     job, deps = world.job(), world.deps()
+    job = with_blocks(job, deps)
     repair(job, deps, target(job, deps, world.generation), [record])
     assert live_uris(world) == {B}

@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from kills import Fuse, Killing, killed
+from kills import Fuse, killed
+from takedowns import holders, live_uris, meant, run_until, stores_of, taken_down
 from worlds import SOURCE, World, page
 
 from fakes.embedder import HashEmbedder
@@ -25,14 +26,10 @@ from tidemark.domain.documents import (
 from tidemark.domain.errors import DocumentError
 from tidemark.domain.hashing import digest
 from tidemark.domain.identity import document_id
-from tidemark.stages.crawl import crawl
 from tidemark.stages.generations import ensure_generation
-from tidemark.stages.job import Stores, raw_key, target
-from tidemark.stages.plan.plan import make_plan
-from tidemark.stages.process.process import process_batch
-from tidemark.stages.sweep.sweep import sweep
-from tidemark.stages.takedown.requests import Found, find, unfinished
-from tidemark.stages.takedown.takedown import NoCache, TakenDown, lift, take_down
+from tidemark.stages.job import raw_key
+from tidemark.stages.takedown.requests import DocumentRef, find, unfinished
+from tidemark.stages.takedown.takedown import take_down, unblock
 
 A, B, C, D, E = (f"https://example.org/{name}" for name in "abcde")
 SECRET = "The tide tables of the hidden harbour."
@@ -82,34 +79,9 @@ class Cache:
         return 7
 
 
-def stores_of(world: World) -> Stores:
-    return Stores(world.ledger, world.artifacts, world.index, lambda: world.now)
-
-
-def taken_down(world: World, uri: str = A, cache: object = None) -> TakenDown:
-    stores = stores_of(world)
-    [found] = find(stores, [uri], [SOURCE])
-    return take_down(stores, cache or NoCache(), found)  # type: ignore[arg-type]
-
-
-def live_uris(world: World) -> set[str]:
-    points = world.index.scan_points(world.generation)
-    return {str(p.payload["source_uri"]).partition("#")[0] for p in points}
-
-
-def everything(world: World) -> Iterator[bytes]:
-    """Whatever text any store holds."""
-    for generation in world.index.generations():
-        for scan in (world.index.scan_points, world.index.scan_sections):
-            yield from (repr(point.payload).encode() for point in scan(generation))
-    for key in world.artifacts.keys(""):
-        yield world.artifacts.read(key)
-    yield repr(list(world.ledger.documents.stream())).encode()
-
-
 def assert_gone(world: World, uri: str = A) -> None:
     key = document_id(SOURCE, uri)
-    assert not [held for held in everything(world) if SECRET.encode() in held]
+    assert list(holders(world, SECRET)) == []
     assert world.ledger.documents.get(key) is None
     assert world.ledger.documents.chunks(key) == []
     assert world.ledger.versions.of(key) == []
@@ -121,7 +93,7 @@ def assert_gone(world: World, uri: str = A) -> None:
 
 def test_it_is_removed_from_every_store_and_the_counts_prove_it(world: World) -> None:
     cache = Cache()
-    done = taken_down(world, cache=cache)
+    done = taken_down(world, A, cache=cache)
     assert_gone(world)
     proof = done.as_dict()["proof"]
     assert proof == {
@@ -138,7 +110,7 @@ def test_it_is_removed_from_every_store_and_the_counts_prove_it(world: World) ->
 
 
 def test_the_next_crawl_does_not_bring_it_back_and_stores_nothing_of_it(world: World) -> None:
-    taken_down(world)
+    taken_down(world, A)
     summary = world.run()
     assert summary.status == "success"
     assert live_uris(world) == {B}
@@ -149,7 +121,7 @@ def test_the_next_crawl_does_not_bring_it_back_and_stores_nothing_of_it(world: W
 
 
 def test_it_does_not_come_in_under_another_address(world: World) -> None:
-    taken_down(world)
+    taken_down(world, A)
     world.documents[C] = world.documents[A]
     world.run()
     assert live_uris(world) == {B}
@@ -164,14 +136,14 @@ def test_it_does_not_come_in_under_another_address(world: World) -> None:
 
 
 def test_an_address_with_a_document_of_its_own_keeps_it(world: World) -> None:
-    taken_down(world)
+    taken_down(world, A)
     world.documents[B] = world.documents[A]
     world.run()
     assert live_uris(world) == {B}
 
 
 def test_what_leads_to_it_is_left_out_without_a_nag(world: World) -> None:
-    taken_down(world)
+    taken_down(world, A)
     lead = CrawlItem(SourceItem(C), Outcome.ALIAS, target=A)
     crawling(world, lambda inner: iter([lead, *inner]))
     summary = world.run()
@@ -207,7 +179,7 @@ def test_no_bytes_that_were_ever_its_own_come_back_by_renaming(which: str) -> No
     for version in versions.values():
         world.documents[A] = version
         world.run()
-    taken_down(world)
+    taken_down(world, A)
     del world.documents[A]
     world.documents[C] = versions[which]
     world.run()
@@ -224,7 +196,7 @@ def test_the_same_text_in_other_bytes_does_not_come_back_either(indexed: bool) -
     if not indexed:
         world.documents[C] = page("A", *LONG) + "\n\n"
     world.run()
-    taken_down(world)
+    taken_down(world, A)
     world.documents[D] = page("A", *LONG) + "\n"
     summary = world.run()
     assert live_uris(world) == set()
@@ -232,8 +204,7 @@ def test_the_same_text_in_other_bytes_does_not_come_back_either(indexed: bool) -
     [told] = world.ledger.runs.events_of(document_id(SOURCE, D))
     assert f"has the text of {A}" in told.detail
     assert [line for line in summary.attention if D in line]
-    [found] = find(stores_of(world), [A], [SOURCE])
-    lift(stores_of(world), found)
+    unblock(stores_of(world), meant(world, A))
     world.run()
     assert A in live_uris(world)
 
@@ -245,7 +216,7 @@ def test_the_text_of_a_replaced_version_stays_out_too() -> None:
     world.run()
     world.documents[A] = page("A", *LONG, "And more.")
     world.run()
-    taken_down(world)
+    taken_down(world, A)
     world.documents[D] = page("A", *LONG) + "\n"
     world.run()
     assert live_uris(world) == set()
@@ -256,7 +227,7 @@ def test_a_stub_of_equal_text_is_another_document() -> None:
     world.inspector = MarkInspector()
     world.documents[A] = page("A", "Soon.")
     world.run()
-    taken_down(world)
+    taken_down(world, A)
     world.documents[D] = page("A", "Soon.") + "\n"
     world.run()
     assert live_uris(world) == {D}
@@ -270,7 +241,7 @@ def test_a_wall_that_stood_before_it_is_not_its_own() -> None:
     wall = page("Wall", *LONG[:3], "SUSPECT login_wall page")
     world.documents[A] = wall
     world.run()
-    done = taken_down(world)
+    done = taken_down(world, A)
     assert (done.before["raw"], done.after["raw"]) == (2, 0)
     world.documents[D] = wall
     world.run()
@@ -280,7 +251,7 @@ def test_a_wall_that_stood_before_it_is_not_its_own() -> None:
 def test_an_innocent_twin_may_be_renamed(world: World) -> None:
     world.documents[C] = world.documents[A]
     world.run(judge=False)
-    taken_down(world)
+    taken_down(world, A)
     world.documents[D] = world.documents.pop(C)
     world.source.gone[C] = "404"
     world.run(judge=False)
@@ -291,7 +262,7 @@ def test_an_innocent_twin_may_be_renamed(world: World) -> None:
 def test_an_innocent_twin_that_was_away_for_a_run_comes_back_elsewhere(world: World) -> None:
     world.documents[C] = twin = world.documents[A]
     world.run(judge=False)
-    taken_down(world)
+    taken_down(world, A)
     del world.documents[C]
     world.source.gone[C] = "404"
     world.run()
@@ -304,10 +275,10 @@ def test_a_tombstone_holds_hashes_and_nothing_of_the_text(world: World) -> None:
     world.inspector = MarkInspector()
     world.documents[A] = page("A", *LONG)
     world.run()
-    taken_down(world)
+    taken_down(world, A)
     [stone] = world.ledger.tombstones.blocking(SOURCE)
-    assert len(stone.kept_out) == 2
-    assert len(stone.texts) == 1
+    assert len(stone.blocked_raws) == 2
+    assert len(stone.blocked_texts) == 2, "as it was inspected, and as it was partitioned"
     assert SECRET not in repr(stone)
 
 
@@ -334,7 +305,7 @@ def test_the_listings_are_read_once_and_under_no_lock(world: World) -> None:
 
     world.ledger.lock_documents = lock  # type: ignore[method-assign]
     world.artifacts = Watched()  # type: ignore[assignment]
-    taken_down(world)
+    taken_down(world, A)
     listings = [key for key in artifacts.keys("runs/") if key.endswith("/listing.jsonl")]
     assert sorted(read) == sorted((key, False) for key in listings)
 
@@ -347,7 +318,7 @@ def test_all_versions_go_and_what_was_fetched_and_never_indexed(world: World) ->
     world.run()
     raws = list(world.artifacts.keys("raw/"))
     assert len(raws) == 4
-    done = taken_down(world)
+    done = taken_down(world, A)
     assert (done.before["raw"], done.after["raw"]) == (3, 0)
     assert_gone(world)
     assert len(list(world.artifacts.keys("raw/"))) == 1
@@ -366,7 +337,7 @@ def test_bytes_that_another_document_has_too_stay_and_it_says_so(world: World) -
     world.documents[C] = world.documents[A]
     world.run(judge=False)
     assert live_uris(world) == {A, B, C}
-    done = taken_down(world)
+    done = taken_down(world, A)
     assert (done.before["raw"], done.after["raw"]) == (1, 1)
     [kept] = done.kept
     assert digest(str(world.documents[A]).encode()) in kept
@@ -384,7 +355,7 @@ def test_a_duplicate_leads_to_the_document_and_its_bytes_go_too() -> None:
     world.run()
     assert [a.uri for a in world.ledger.sources.aliases(SOURCE)] == [C]
     done = taken_down(world, C)
-    assert (done.found.uri, done.before["raw"], done.after["raw"]) == (A, 2, 0)
+    assert (done.document.uri, done.before["raw"], done.after["raw"]) == (A, 2, 0)
     assert_gone(world, A)
     assert_gone(world, C)
     world.run()
@@ -429,7 +400,7 @@ def test_no_removed_twin_keeps_the_title(world: World, days: int) -> None:
     world.run(judge=False)
     [grave] = world.ledger.tombstones.by_uri(C)
     assert (grave.title, grave.expired) == (SECRET, days > 0)
-    taken_down(world)
+    taken_down(world, A)
     assert [s.title for uri in (A, C) for s in world.ledger.tombstones.by_uri(uri)] == ["", ""]
     assert_gone(world)
 
@@ -439,7 +410,7 @@ def test_a_removed_document_loses_what_it_could_be_restored_from(world: World) -
     world.source.gone[A] = "404"
     world.run()
     assert list(world.artifacts.keys("vectors/"))
-    done = taken_down(world)
+    done = taken_down(world, A)
     assert (done.before["vectors"], done.after["vectors"]) == (1, 0)
     assert_gone(world)
 
@@ -455,25 +426,24 @@ def test_it_leaves_every_generation(world: World) -> None:
     world.index.upsert_points(
         number, [PointWrite(point.point_id, point.payload, dense, SparseVector((), ()))]
     )
-    done = taken_down(world)
+    done = taken_down(world, A)
     assert done.as_dict()["proof"]["points"] == {"g1": [2, 0], "g2": [1, 0]}  # type: ignore[index,call-overload]
-    assert not [held for held in everything(world) if SECRET.encode() in held]
+    assert list(holders(world, SECRET)) == []
 
 
 def test_doing_it_twice_changes_nothing_more(world: World) -> None:
-    taken_down(world)
+    taken_down(world, A)
     stones = world.ledger.tombstones.blocking(SOURCE)
-    again = taken_down(world)
+    again = taken_down(world, A)
     assert set(again.before.values()) == {0}
     assert world.ledger.tombstones.blocking(SOURCE) == stones
 
 
 def test_lifted_it_is_indexed_again_by_the_next_crawl(world: World) -> None:
-    stores = stores_of(world)
-    taken_down(world)
-    [found] = find(stores, [A], [SOURCE])
-    assert lift(stores, found) == [A]
-    assert lift(stores, found) == []
+    taken_down(world, A)
+    ref = meant(world, A)
+    assert unblock(stores_of(world), ref) == [A]
+    assert unblock(stores_of(world), ref) == []
     world.run()
     assert live_uris(world) == {A, B}
     assert world.audit().clean
@@ -482,7 +452,7 @@ def test_lifted_it_is_indexed_again_by_the_next_crawl(world: World) -> None:
 def test_nothing_is_known_of_a_stranger_and_it_can_be_kept_out_ahead_of_time(world: World) -> None:
     stores = stores_of(world)
     assert find(stores, [C], [SOURCE]) == []
-    take_down(stores, NoCache(), Found(SOURCE, C, document_id(SOURCE, C)))
+    take_down(stores, DocumentRef.at(SOURCE, C))
     world.documents[C] = page("C", SECRET)
     world.run()
     assert live_uris(world) == {A, B}
@@ -498,34 +468,19 @@ def test_a_document_of_one_source_stays_in_the_other(world: World) -> None:
 # Beside a run
 
 
-def planned(world: World) -> Callable[[], None]:
-    world.now += timedelta(hours=1)
-    job, deps = world.job(), world.deps()
-    crawl(job, deps)
-    generation = ensure_generation(
-        world.ledger, world.index, "tidemark", deps.embedder, deps.lexical, deps.clock
-    )
-    goal = target(job, deps, generation)
-    plan = make_plan(job, deps, goal)
-
-    def finish() -> None:
-        for key in plan.batches:
-            process_batch(job, deps, goal, key)
-        sweep(job, deps, generation)
-
-    return finish
-
-
 @pytest.mark.parametrize("late", [False, True], ids=["fetched before", "fetched after"])
 def test_a_run_that_has_planned_to_write_it_does_not_bring_it_back(
     world: World, late: bool
 ) -> None:
     world.documents[A] = page("A", SECRET, "It rises thrice.")
-    finish = planned(world)
-    if late:
-        world.now -= timedelta(days=1)
-    taken_down(world)
-    finish()
+
+    def then() -> None:
+        if late:
+            world.now -= timedelta(days=1)
+        taken_down(world, A)
+
+    world.now += timedelta(hours=1)
+    run_until(world, "planned", then)
     assert live_uris(world) == {B}
     assert_gone(world)
 
@@ -537,13 +492,13 @@ def test_a_crawl_that_began_before_leaves_bytes_that_a_second_takedown_finds(wor
     def during(inner: Iterator[Yielded]) -> Iterator[Yielded]:
         for value in inner:
             if not done:
-                done.append(taken_down(world))
+                done.append(taken_down(world, A))
             yield value
 
     crawling(world, during)
     world.run()
     assert live_uris(world) == {B}
-    assert taken_down(world).before["raw"] == 1
+    assert taken_down(world, A).before["raw"] == 1
     assert_gone(world)
 
 
@@ -558,7 +513,7 @@ def test_a_document_cut_short_in_its_first_write_is_found_and_taken_down(world: 
 def test_a_restored_index_does_not_bring_it_back(world: World) -> None:
     before = [(p.point_id, p.payload, p.dense) for p in world.index.scan_points(1, vectors=True)]
     marks = world.index.epochs(1, SOURCE)
-    taken_down(world)
+    taken_down(world, A)
     assert world.index.epochs(1, SOURCE) != marks, "the takedown is a write like a run's"
     world.index.upsert_points(1, [PointWrite(k, p, d, SparseVector((), ())) for k, p, d in before])
     world.index.write_epoch(1, SOURCE, marks[0])
@@ -570,7 +525,7 @@ def test_a_restored_index_does_not_bring_it_back(world: World) -> None:
 
 def test_stores_that_are_out_of_step_stay_so_for_the_next_run_to_see(world: World) -> None:
     world.index.write_epoch(1, SOURCE, "of a backup")
-    taken_down(world)
+    taken_down(world, A)
     assert world.index.epochs(1, SOURCE) == ("of a backup", "of a backup")
     assert world.ledger.sources.epoch(SOURCE) != "of a backup"
 
@@ -600,10 +555,8 @@ def laden() -> World:
 
 
 def attempt(world: World, fuse: Fuse, uri: str) -> None:
-    ports = [Killing(p, fuse) for p in (world.ledger, world.artifacts, world.index)]
-    stores = Stores(*ports, lambda: world.now)  # type: ignore[arg-type]
-    found = find(stores, [uri], [SOURCE])
-    take_down(stores, Killing(Cache(), fuse), found[0])
+    stores = stores_of(world, fuse, Cache())
+    take_down(stores, find(stores, [uri], [SOURCE])[0])
 
 
 @pytest.mark.slow
@@ -640,10 +593,10 @@ def test_killed_at_any_write_the_next_run_leaves_the_index_right() -> None:
 
 def test_the_proof_of_one_that_was_cut_short_counts_from_its_beginning() -> None:
     world = laden()
-    whole = taken_down(laden())
+    whole = taken_down(laden(), A)
     ticks = killed(lambda fuse: attempt(laden(), fuse, A), None)
     killed(lambda fuse: attempt(world, fuse, A), ticks - 3)
-    again = taken_down(world)
+    again = taken_down(world, A)
     assert again.before["points.g1"] == whole.before["points.g1"] > 0
     assert again.before["raw"] == whole.before["raw"]
     assert set(again.after.values()) == {0}

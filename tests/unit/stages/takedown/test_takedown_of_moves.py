@@ -1,19 +1,11 @@
 """A document that a run is moving while it is taken down does not stay at its new address."""
 
-from collections.abc import Callable
-
 import pytest
-from takedowns import found, holders, live_uris, stores_of, taken_down
+from takedowns import holders, live_uris, meant, run_until, stores_of, taken_down
 from worlds import SOURCE, World, page
 
 from tidemark.domain.identity import document_id
-from tidemark.stages.crawl import crawl
-from tidemark.stages.generations import ensure_generation
-from tidemark.stages.job import target
-from tidemark.stages.plan.plan import make_plan
-from tidemark.stages.process.process import process_batch
-from tidemark.stages.sweep.sweep import sweep
-from tidemark.stages.takedown.takedown import lift
+from tidemark.stages.takedown.takedown import unblock
 
 A, B, C, D = (f"https://example.org/{name}" for name in "abcd")
 SECRET = "The tide tables of the hidden harbour."
@@ -38,26 +30,6 @@ def moved(how: str, text: str | None = None) -> World:
     return world
 
 
-def run_until(world: World, stage: str, then: Callable[[], object]) -> None:
-    """A run in which something happens after one of its stages."""
-    job, deps = world.job(), world.deps()
-    crawl(job, deps)
-    if stage == "crawled":
-        then()
-    generation = ensure_generation(
-        world.ledger, world.index, "tidemark", deps.embedder, deps.lexical, deps.clock
-    )
-    goal = target(job, deps, generation)
-    plan = make_plan(job, deps, goal)
-    if stage == "planned":
-        then()
-    for key in plan.batches:
-        process_batch(job, deps, goal, key)
-    if stage == "processed":
-        then()
-    sweep(job, deps, generation)
-
-
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("stage", STAGES)
 def test_it_goes_from_where_it_was_moving_to(how: str, stage: str) -> None:
@@ -70,7 +42,7 @@ def test_it_goes_from_where_it_was_moving_to(how: str, stage: str) -> None:
         assert list(world.ledger.documents.by_uri(C)) == []
         assert world.audit().clean
     assert list(holders(world, SECRET)) == []
-    lift(stores_of(world), found(world, A))
+    unblock(stores_of(world), meant(world, A))
     world.run()
     assert live_uris(world) == {B, C}
 

@@ -6,9 +6,12 @@ Unstructured would otherwise download at its first call.
 """
 
 import os
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -47,6 +50,32 @@ def _forbid_downloads() -> None:
     vars(tokenize)["_install_spacy_model"] = refuse
 
 
+@contextmanager
+def _outside_the_bound() -> Iterator[None]:
+    """Load what stays for all documents without counting it to the memory that one document may take.
+
+    It takes 800 MB of addresses, more than some bound for a document leaves.
+    """
+    bound, most = resource.getrlimit(resource.RLIMIT_AS)
+    before = virtual_bytes()
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    try:
+        yield
+    finally:
+        if bound != resource.RLIM_INFINITY:
+            bound += virtual_bytes() - before
+        resource.setrlimit(resource.RLIMIT_AS, (bound, most))
+
+
+def virtual_bytes() -> int:
+    """The address space that this process has in use, 0 where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_bytes().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0
+    return pages * resource.getpagesize()
+
+
 @lru_cache(maxsize=1)
 def docx_partitioner() -> Partition:
     """``partition_docx``, which takes headings from paragraph styles alone."""
@@ -60,8 +89,9 @@ def pptx_partitioner() -> Partition:
 
 
 def _office(name: str) -> Partition:
-    _prepared()
-    module = import_module(f"unstructured.partition.{name}")
+    with _outside_the_bound():
+        _prepared()
+        module = import_module(f"unstructured.partition.{name}")
 
     def narrative(*_args: Any, **_kwargs: Any) -> bool:
         return True

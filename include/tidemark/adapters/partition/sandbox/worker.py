@@ -13,10 +13,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import BinaryIO
 
 from tidemark.adapters.partition.sandbox import protocol
+from tidemark.adapters.partition.unstructured import virtual_bytes
 from tidemark.domain.documents import PartitionedDocument, RawDocument
 from tidemark.domain.errors import TidemarkError
 
@@ -27,7 +27,6 @@ _GRACE = 10
 """Seconds after which a worker ends itself, where nobody is left to end it."""
 _FILE_BYTES = 2**30
 _WATCH_SECONDS = 2.0
-_PAGE = 4096
 
 
 def unstructured(options: str) -> Partition:
@@ -104,23 +103,15 @@ def _limit(memory: int, files: int) -> None:
         (resource.RLIMIT_NOFILE, files),
         (resource.RLIMIT_FSIZE, _FILE_BYTES),
     ]
-    base = _virtual_bytes()
+    base = virtual_bytes()
     if memory and base:
         bounds.append((resource.RLIMIT_AS, base + memory))
     for kind, bound in bounds:
         with suppress(OSError, ValueError):
             _, hard = resource.getrlimit(kind)
             most = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
-            resource.setrlimit(kind, (most, most))
-
-
-def _virtual_bytes() -> int:
-    """The address space in use, 0 where the system does not tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_bytes().split()[0])
-    except (OSError, ValueError, IndexError):
-        return 0
-    return pages * _PAGE
+            # That of memory is moved up by what is loaded later, for all documents.
+            resource.setrlimit(kind, (most, hard if kind == resource.RLIMIT_AS else most))
 
 
 def _receive(stream: BinaryIO) -> bytes | None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from threading import Condition
@@ -82,6 +83,12 @@ class MemoryLedger:
         """Another one with the same rows, held by nobody."""
         rows = {f.name: _copied(getattr(self.tables, f.name)) for f in fields(MemoryTables)}
         return MemoryLedger(MemoryTables(**rows))
+
+    @contextmanager
+    def dry_run(self) -> Iterator["MemoryLedger"]:
+        ledger = deepcopy(self)
+        ledger._locks = self._locks
+        yield ledger
 
     def lock(
         self, source: str, *, run_id: str | None = None, wait_seconds: float = 0.0

@@ -47,6 +47,9 @@ class Ledger(Protocol):
     @property
     def generations(self) -> "Generations": ...
 
+    def dry_run(self) -> AbstractContextManager["Ledger"]:
+        """A ledger of the same rows and locks; what is changed in it is undone at the end. For one thread."""
+
     def lock(
         self, source: str, *, run_id: str | None = None, wait_seconds: float = 0.0
     ) -> AbstractContextManager[None]:

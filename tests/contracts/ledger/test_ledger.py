@@ -451,3 +451,42 @@ def test_generations_come_by_number(ledger: Ledger) -> None:
         generation("main", 10),
     ]
     assert ledger.generations.all("nobody") == []
+
+
+# A dry run
+
+
+def test_what_a_dry_run_changes_is_seen_in_it_and_undone_at_its_end(ledger: Ledger) -> None:
+    kept, removed = document("a"), document("b")
+    commit(ledger, kept)
+    commit(ledger, removed)
+    with ledger.dry_run() as dry:
+        for record in dry.documents.stream():
+            if record == removed:
+                dry.writes.remove(tombstone(removed), event(removed, run_id="run-2"))
+        commit(dry, document("c"))
+        assert [d.uri for d in dry.documents.stream()] == ["a", "c"]
+        assert dry.tombstones.by_id([removed.document_id]) == {
+            removed.document_id: tombstone(removed)
+        }
+        assert [d.uri for d in ledger.documents.stream()] == ["a", "b"]
+        stray = replace(chunks_of(kept, sections_of(kept))[0], section_id=uuid4())
+        with pytest.raises(PermanentError):
+            dry.writes.commit(kept, sections_of(kept), [stray], event(kept))
+        assert dry.documents.get(kept.document_id) == kept
+        with dry.lock("a source"):
+            assert ledger.is_locked("a source")
+    assert list(ledger.documents.stream()) == [kept, removed]
+    assert ledger.documents.chunks(removed.document_id) == chunks_of(removed, sections_of(removed))
+    assert ledger.tombstones.by_id([removed.document_id]) == {}
+
+
+def test_an_error_in_a_dry_run_ends_it_as_well(ledger: Ledger) -> None:
+    def fail() -> None:
+        with ledger.dry_run() as dry:
+            commit(dry, document("a"))
+            raise ValueError("of the caller's own")
+
+    with pytest.raises(ValueError, match="of the caller's own"):
+        fail()
+    assert list(ledger.documents.stream()) == []

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, NullPool, Row, create_engine, exc, make_url
@@ -147,13 +147,17 @@ def _first_line(error: Exception, url: URL) -> str:
 class Database:
     """A Postgres database that may be used before and after a fork, each process with its own pool.
 
-    Each of its calls waits for a server that is away, as ``retry`` says.
+    Each of its calls waits for a server that is away, as ``retry`` says. shared: the one connection, in a
+    transaction, on which all is done.
     """
 
-    def __init__(self, target: Engine | URL | str, retry: Retry) -> None:
+    def __init__(
+        self, target: Engine | URL | str, retry: Retry, shared: Connection | None = None
+    ) -> None:
         self._engine = target if isinstance(target, Engine) else database_engine(target)
         self._pid = os.getpid()
         self._retry = retry
+        self._shared = shared
         self.url = self._engine.url
         self.unpooled = database_engine(self.url, poolclass=NullPool)
         """For connections that are somebody's own; nothing is kept of it between them."""
@@ -168,6 +172,22 @@ class Database:
             self._pid = os.getpid()
         return self._engine
 
+    def _connection(self) -> AbstractContextManager[Connection]:
+        return nullcontext(self._shared) if self._shared else self.engine.connect()
+
+    @contextmanager
+    def rolled_back(self) -> Iterator["Database"]:
+        """One whose changes are undone when the block ends, done on a connection of its own."""
+        with ExitStack() as ended:
+            with translated(self.url):
+                connection = ended.enter_context(self.engine.connect())
+                transaction = connection.begin()
+            try:
+                yield Database(self._engine, Retry("The ledger"), connection)
+            finally:
+                with translated(self.url):
+                    transaction.rollback()
+
     def retried(self, call: Callable[[], T]) -> T:
         """What ``call`` returns, called again while the server is away."""
         return call() if getattr(self.locks, "held", False) else self._retry(call)
@@ -176,7 +196,11 @@ class Database:
         """Do some work in a transaction: committed when it returns, rolled back when it raises."""
 
         def transaction() -> T:
-            with translated(self.url), self.engine.begin() as connection:
+            with (
+                translated(self.url),
+                self._connection() as connection,
+                connection.begin_nested() if self._shared else connection.begin(),
+            ):
                 return work(connection)
 
         return self.retried(transaction)
@@ -191,7 +215,7 @@ class Database:
         """Run a query whose answer is small."""
 
         def query() -> list[Row[Any]]:
-            with translated(self.url), self.engine.connect() as connection:
+            with translated(self.url), self._connection() as connection:
                 return list(connection.execute(statement, values or {}))
 
         return self.retried(query)
@@ -205,8 +229,9 @@ class Database:
         """Run a query through a server-side cursor, on a connection of its own."""
 
         def cursor() -> Iterator[Row[Any]]:
-            with translated(self.url), self.engine.connect() as connection:
-                yield from connection.execution_options(yield_per=STREAM_ROWS).execute(statement)
+            with translated(self.url), self._connection() as connection:
+                options = {"yield_per": STREAM_ROWS}
+                yield from connection.execute(statement, execution_options=options)
 
         if getattr(self.locks, "held", False):
             return cursor()

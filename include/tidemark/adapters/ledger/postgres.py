@@ -1,7 +1,7 @@
 """The ledger in Postgres."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from uuid import UUID
 
 from sqlalchemy import Engine
@@ -33,12 +33,14 @@ class PostgresLedger:
 
     def __init__(
         self,
-        target: Engine | URL | str,
+        target: Engine | URL | str | Database,
         *,
         lock_seconds: float = 300.0,
         retry_timeout: float = 0.0,
     ) -> None:
-        self._database = database = Database(target, Retry("The ledger", retry_timeout))
+        if not isinstance(target, Database):
+            target = Database(target, Retry("The ledger", retry_timeout))
+        self._database = database = target
         self._lock_seconds = lock_seconds
         self.documents = PostgresDocuments(database)
         self.writes = PostgresWrites(database)
@@ -51,6 +53,11 @@ class PostgresLedger:
     def close(self) -> None:
         """Close this process's pooled connections."""
         self._database.close()
+
+    @contextmanager
+    def dry_run(self) -> Iterator["PostgresLedger"]:
+        with self._database.rolled_back() as database:
+            yield PostgresLedger(database, lock_seconds=self._lock_seconds)
 
     def lock(
         self, source: str, *, run_id: str | None = None, wait_seconds: float = 0.0

@@ -9,7 +9,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("in
 
 # Below, since its path is set first.
 from fakes.embedder import WordTokenizer  # noqa: E402
-from tidemark.adapters.partition.partitioner import UnstructuredPartitioner  # noqa: E402
+from tidemark.adapters.partition.partitioner import DocumentPartitioner  # noqa: E402
 from tidemark.adapters.sources.files.options import FilesOptions  # noqa: E402
 from tidemark.adapters.sources.files.source import FilesSource  # noqa: E402
 from tidemark.domain.documents import (  # noqa: E402
@@ -59,7 +59,7 @@ def load(folder: Path, limit: int | None = None) -> list[Loaded]:
     items.sort(key=lambda item: item.item.uri)
     if limit is not None and len(items) > limit:
         items = [items[i * len(items) // limit] for i in range(limit)]
-    partitioner = UnstructuredPartitioner()
+    partitioner = DocumentPartitioner()
     loaded: list[Loaded] = []
     for item in items:
         if item.raw is None:

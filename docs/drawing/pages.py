@@ -48,9 +48,9 @@ _FETCHED = datetime(2026, 1, 1, tzinfo=UTC)
 
 def partition_all() -> str:
     """Partition every source anew: one line of JSON a document, in the order of ``SOURCES``."""
-    from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
+    from tidemark.adapters.partition.partitioner import DocumentPartitioner
 
-    partitioner = UnstructuredPartitioner()
+    partitioner = DocumentPartitioner()
     lines = []
     for source in SOURCES.values():
         path = ROOT / source

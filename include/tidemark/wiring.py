@@ -195,13 +195,13 @@ class Container:
 
     @cached_property
     def partitioner(self) -> Partitioner:
-        from tidemark.adapters.partition.options import UnstructuredOptions
+        from tidemark.adapters.partition.options import PartitionOptions
         from tidemark.adapters.partition.sandbox.parent import SandboxedPartitioner, SandboxLimits
 
         return SandboxedPartitioner(
-            UnstructuredOptions(
+            PartitionOptions(
                 # What may be fetched may be read; lower than by default, it is not fetched.
-                max_bytes=max(UnstructuredOptions().max_bytes, self.settings.max_document_bytes),
+                max_bytes=max(PartitionOptions().max_bytes, self.settings.max_document_bytes),
                 pdf_strategy=self.settings.pdf_strategy,
             ),
             SandboxLimits(

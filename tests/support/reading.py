@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tidemark.adapters.media import media_type_of_suffix
-from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
+from tidemark.adapters.partition.partitioner import DocumentPartitioner
 from tidemark.domain.documents import PartitionedDocument, RawDocument
 
 GOLDEN_DOCUMENTS = Path(__file__).parents[1] / "golden" / "documents"
@@ -13,8 +13,8 @@ FETCHED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @lru_cache(maxsize=1)
-def _partitioner() -> UnstructuredPartitioner:
-    return UnstructuredPartitioner()
+def _partitioner() -> DocumentPartitioner:
+    return DocumentPartitioner()
 
 
 @lru_cache(maxsize=256)

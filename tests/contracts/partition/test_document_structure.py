@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from reading import GOLDEN_DOCUMENTS, read
 
-from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
+from tidemark.adapters.partition.partitioner import DocumentPartitioner
 from tidemark.domain.documents import Element, ElementKind, PartitionedDocument, RawDocument
 
 pytestmark = pytest.mark.model
@@ -17,7 +17,7 @@ def partition(text: str, media_type: str) -> PartitionedDocument:
     raw = RawDocument(
         "file:///docs/a", text.encode(), media_type, None, datetime(2026, 1, 1, tzinfo=UTC)
     )
-    return UnstructuredPartitioner().partition(raw)
+    return DocumentPartitioner().partition(raw)
 
 
 def kinds(text: str, media_type: str) -> list[tuple[str, str]]:
@@ -263,7 +263,7 @@ def test_boilerplate_around_a_page_changes_nothing_of_it(name: str) -> None:
 def test_deep_nesting_in_markdown_is_read_or_refused_and_never_drops_the_rest(nested: str) -> None:
     from datetime import UTC, datetime
 
-    from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
+    from tidemark.adapters.partition.partitioner import DocumentPartitioner
     from tidemark.domain.documents import RawDocument
     from tidemark.domain.errors import DocumentError
 
@@ -272,7 +272,7 @@ def test_deep_nesting_in_markdown_is_read_or_refused_and_never_drops_the_rest(ne
         "https://example.org/a.md", text.encode(), "text/markdown", None, datetime.now(UTC)
     )
     try:
-        elements = UnstructuredPartitioner().partition(raw).elements
+        elements = DocumentPartitioner().partition(raw).elements
     except DocumentError as error:
         refused = str(error)
     else:

@@ -22,12 +22,12 @@ from test_partitioner import (
 )
 
 from tidemark.adapters.media import BY_SUFFIX, media_type_of_suffix
-from tidemark.adapters.partition.partitioner import UnstructuredOptions, UnstructuredPartitioner
+from tidemark.adapters.partition.partitioner import DocumentPartitioner, PartitionOptions
 from tidemark.domain.documents import PartitionedDocument, RawDocument
 from tidemark.domain.errors import ConfigurationError, DocumentError
 
 pytestmark = pytest.mark.model
-PARTITIONER = UnstructuredPartitioner()
+PARTITIONER = DocumentPartitioner()
 FETCHED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -35,7 +35,7 @@ def read(
     content: bytes | str,
     name: str,
     media_type: str | None = None,
-    options: UnstructuredOptions | None = None,
+    options: PartitionOptions | None = None,
 ) -> PartitionedDocument:
     """A file by its name, whose suffix tells its type unless that is given."""
     data = content.encode() if isinstance(content, str) else content
@@ -44,7 +44,7 @@ def read(
         f"file:///docs/{name}", data, kind if media_type is None else media_type, None,
         datetime(2026, 1, 1, tzinfo=UTC),
     )  # fmt: skip
-    return (UnstructuredPartitioner(options) if options else PARTITIONER).partition(raw)
+    return (DocumentPartitioner(options) if options else PARTITIONER).partition(raw)
 
 
 def headings(document: PartitionedDocument) -> list[tuple[str, int | None]]:
@@ -213,9 +213,9 @@ def test_a_notebook_is_its_text_and_its_code_with_what_that_printed() -> None:
 
 def test_what_a_notebook_printed_is_cut_at_a_line_or_left_out() -> None:
     text = json.dumps(NOTEBOOK)
-    short = read(text, "a.ipynb", options=UnstructuredOptions(max_output_characters=10))
+    short = read(text, "a.ipynb", options=PartitionOptions(max_output_characters=10))
     assert kinds(short)[3] == ("code", "row\nmore")
-    none = read(text, "a.ipynb", options=UnstructuredOptions(max_output_characters=0))
+    none = read(text, "a.ipynb", options=PartitionOptions(max_output_characters=0))
     assert kinds(none)[3] == ("code", "%%bash\nls")
 
 
@@ -447,7 +447,7 @@ def test_a_strategy_whose_packages_are_missing_names_them(
     monkeypatch: pytest.MonkeyPatch, strategy: str, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    options = UnstructuredOptions(pdf_strategy=strategy)  # type: ignore[arg-type]  # of the parameters
+    options = PartitionOptions(pdf_strategy=strategy)  # type: ignore[arg-type]  # of the parameters
     with pytest.raises(ConfigurationError, match=f'"{strategy}"') as caught:
         read(blank_pdf(), "scan.pdf", options=options)
     assert "Install" in caught.value.hint
@@ -464,7 +464,7 @@ def test_recognition_reads_the_pages_that_have_no_text(monkeypatch: pytest.Monke
 
     found = SimpleNamespace(image_to_string=recognise, TesseractNotFoundError=FileNotFoundError)
     monkeypatch.setitem(sys.modules, "pytesseract", found)
-    options = UnstructuredOptions(pdf_strategy="ocr")
+    options = PartitionOptions(pdf_strategy="ocr")
     document = read(blank_pdf(), "scan.pdf", options=options)
     assert document.title == "THE PIER"
     assert {e.page_number for e in document.elements} == {1}

@@ -12,7 +12,7 @@ from format_makers import epub, odt, zipped
 from test_partitioner import docx, xlsx
 
 from tidemark.adapters.media import media_type_of_suffix
-from tidemark.adapters.partition.partitioner import UnstructuredOptions
+from tidemark.adapters.partition.partitioner import PartitionOptions
 from tidemark.adapters.partition.sandbox.parent import SandboxedPartitioner, SandboxLimits
 from tidemark.domain.documents import PartitionedDocument, RawDocument
 from tidemark.domain.errors import DocumentError
@@ -20,7 +20,7 @@ from tidemark.domain.errors import DocumentError
 pytestmark = pytest.mark.model
 DEEP = 10_000
 LIMITS = SandboxLimits(memory_bytes=500 * 2**20, seconds=30, seconds_per_mebibyte=0)
-OPTIONS = UnstructuredOptions(max_cells=20_000)
+OPTIONS = PartitionOptions(max_cells=20_000)
 LAUGHS = (
     '<!DOCTYPE l [<!ENTITY l0 "ha">'
     + "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))

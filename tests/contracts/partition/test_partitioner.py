@@ -12,7 +12,7 @@ from sys import executable
 import pytest
 
 from fakes.partitioner import MemoryPartitioner
-from tidemark.adapters.partition.partitioner import UnstructuredOptions, UnstructuredPartitioner
+from tidemark.adapters.partition.partitioner import DocumentPartitioner, PartitionOptions
 from tidemark.domain.documents import ElementKind, PartitionedDocument, RawDocument
 from tidemark.domain.errors import DocumentError
 from tidemark.ports import Partitioner
@@ -49,7 +49,7 @@ def raw(
 
 @pytest.fixture(params=["memory", pytest.param("unstructured", marks=pytest.mark.model)])
 def partitioner(request: pytest.FixtureRequest) -> Partitioner:
-    return MemoryPartitioner() if request.param == "memory" else UnstructuredPartitioner()
+    return MemoryPartitioner() if request.param == "memory" else DocumentPartitioner()
 
 
 def kinds(document: PartitionedDocument) -> list[tuple[str, str]]:
@@ -95,8 +95,8 @@ def test_bytes_that_are_no_text_are_refused(partitioner: Partitioner) -> None:
 def test_the_fingerprint_is_known_without_importing_unstructured() -> None:
     program = (
         "import sys\n"
-        "from tidemark.adapters.partition.partitioner import UnstructuredPartitioner\n"
-        "assert len(UnstructuredPartitioner().fingerprint) == 16\n"
+        "from tidemark.adapters.partition.partitioner import DocumentPartitioner\n"
+        "assert len(DocumentPartitioner().fingerprint) == 16\n"
         "heavy = {'unstructured', 'spacy', 'pandas', 'torch', 'docx', 'pptx', 'docutils'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
@@ -104,8 +104,8 @@ def test_the_fingerprint_is_known_without_importing_unstructured() -> None:
 
 
 def test_the_fingerprint_changes_with_the_options() -> None:
-    changed = UnstructuredPartitioner(UnstructuredOptions(max_pages=7))
-    assert changed.fingerprint != UnstructuredPartitioner().fingerprint
+    changed = DocumentPartitioner(PartitionOptions(max_pages=7))
+    assert changed.fingerprint != DocumentPartitioner().fingerprint
 
 
 def test_the_boilerplate_of_a_site_is_in_the_fingerprint_and_none_is_not(
@@ -208,7 +208,7 @@ def saved(save: Callable[[io.BytesIO], object]) -> bytes:
 def read(
     content: bytes | str, media_type: str, uri: str = "file:///docs/a-file"
 ) -> PartitionedDocument:
-    return UnstructuredPartitioner().partition(raw(content, media_type, uri))
+    return DocumentPartitioner().partition(raw(content, media_type, uri))
 
 
 @pytest.mark.model
@@ -456,7 +456,7 @@ def test_a_document_at_fault_is_named_with_a_cure(
 
 @pytest.mark.model
 def test_a_document_over_the_bound_is_refused_before_it_is_read() -> None:
-    small = UnstructuredPartitioner(UnstructuredOptions(max_bytes=10))
+    small = DocumentPartitioner(PartitionOptions(max_bytes=10))
     with pytest.raises(DocumentError, match="limit is 10"):
         small.partition(raw(MARKDOWN))
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import psutil
 import pytest
 
-from tidemark.adapters.partition.partitioner import UnstructuredOptions, UnstructuredPartitioner
+from tidemark.adapters.partition.partitioner import DocumentPartitioner, PartitionOptions
 from tidemark.adapters.partition.sandbox.parent import SandboxedPartitioner, SandboxLimits
 from tidemark.domain.documents import RawDocument
 from tidemark.domain.errors import DocumentError, PermanentError, TransientError
@@ -153,8 +153,8 @@ def test_it_takes_the_boilerplate_of_a_site_along_and_shares_its_worker(
 
 
 def test_the_fingerprint_is_that_of_the_reader_and_needs_no_worker() -> None:
-    options = UnstructuredOptions(max_pages=7)
-    sandbox, plain = SandboxedPartitioner(options), UnstructuredPartitioner(options)
+    options = PartitionOptions(max_pages=7)
+    sandbox, plain = SandboxedPartitioner(options), DocumentPartitioner(options)
     some = frozenset({1, 2})
     assert sandbox.fingerprint == plain.fingerprint
     assert sandbox.with_boilerplate(some).fingerprint == plain.with_boilerplate(some).fingerprint
@@ -167,7 +167,7 @@ def test_the_fingerprint_is_that_of_the_reader_and_needs_no_worker() -> None:
 
 
 def test_a_document_over_the_bound_does_not_start_a_worker() -> None:
-    sandbox = SandboxedPartitioner(UnstructuredOptions(max_bytes=10))
+    sandbox = SandboxedPartitioner(PartitionOptions(max_bytes=10))
     with pytest.raises(DocumentError, match="limit is 10"):
         sandbox.partition(raw("more than ten bytes"))
     assert sandbox._shared._worker is None

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tidemark.adapters.media import canonical_syntax, syntax_of_info
-from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
+from tidemark.adapters.partition.partitioner import DocumentPartitioner
 from tidemark.domain.documents import ElementKind, PartitionedDocument, RawDocument
 from tidemark.domain.errors import DocumentError
 
@@ -17,7 +17,7 @@ def read(
 ) -> PartitionedDocument:
     data = content.encode() if isinstance(content, str) else content
     document = RawDocument(uri, data, media_type, None, datetime(2026, 1, 1, tzinfo=UTC))
-    return UnstructuredPartitioner().partition(document)
+    return DocumentPartitioner().partition(document)
 
 
 def syntaxes(content: str, media_type: str) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from sites import Page, Site
 from worlds import SOURCE, World
 
 from tidemark.adapters.inspection.inspector import DocumentInspector
-from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
+from tidemark.adapters.partition.partitioner import DocumentPartitioner
 from tidemark.adapters.sources.website.crawl import WebsiteSource
 from tidemark.adapters.sources.website.options import WebsiteOptions
 from tidemark.domain.summary import RunSummary
@@ -60,7 +60,7 @@ def world(site: Site) -> World:
     )
     world.source = WebsiteSource(options)  # type: ignore[assignment]
     world.inspector = DocumentInspector()
-    world.partitioner.inner = UnstructuredPartitioner()
+    world.partitioner.inner = DocumentPartitioner()
     return world
 
 

@@ -7,7 +7,7 @@ import pytest
 from worlds import START
 
 import tidemark
-from tidemark.adapters.partition.options import UnstructuredOptions
+from tidemark.adapters.partition.options import PartitionOptions
 from tidemark.adapters.partition.sandbox.parent import (
     SandboxedPartitioner,
     WorkerDied,
@@ -29,7 +29,7 @@ def test_every_setting_that_a_text_names_is_one() -> None:
 
 
 def test_no_text_tells_to_change_what_is_no_setting() -> None:
-    options = "|".join(set(UnstructuredOptions.__dataclass_fields__) - {"pdf_strategy"})
+    options = "|".join(set(PartitionOptions.__dataclass_fields__) - {"pdf_strategy"})
     internal = re.compile(
         rf'"[^"\n]*(?:(?:sandbox|partitioner)\'s |raise )(?:{options}|\w+_bytes)\b'
     )

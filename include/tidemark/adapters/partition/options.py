@@ -7,7 +7,7 @@ PdfStrategy = Literal["fast", "ocr", "hi_res"]
 
 
 @dataclass(frozen=True, slots=True)
-class UnstructuredOptions:
+class PartitionOptions:
     """Bounds of what is read, and how.
 
     max_bytes: of a document as fetched. max_expanded_bytes: of an archive (DOCX, EPUB, …) when unpacked.

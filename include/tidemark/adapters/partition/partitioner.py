@@ -1,6 +1,6 @@
-"""Bytes of any readable format to Elements; the one door to Unstructured.
+"""Bytes of any readable format to Elements: one reader for each (docs/partitioning.md).
 
-Known without importing Unstructured: the fingerprint, so that a run with nothing to do does not pay for it.
+Known without importing a reader: the fingerprint, so that a run with nothing to do does not pay for it.
 """
 
 import re
@@ -17,7 +17,7 @@ from tidemark.adapters.decoding import decode
 from tidemark.adapters.media import BY_SUFFIX
 from tidemark.adapters.partition.formats import Format, damaged, recognise
 from tidemark.adapters.partition.html.cleaner import CLEANER_VERSION
-from tidemark.adapters.partition.options import UnstructuredOptions
+from tidemark.adapters.partition.options import PartitionOptions
 from tidemark.domain.documents import ElementKind, PartitionedDocument, RawDocument
 from tidemark.domain.errors import DocumentError, PermanentError, TidemarkError
 from tidemark.domain.hashing import Canonical, digest_of, fingerprint
@@ -30,7 +30,7 @@ class Reading:
     """A document to be read. boilerplate: blocks of its site that are dropped from its pages."""
 
     raw: RawDocument
-    options: UnstructuredOptions
+    options: PartitionOptions
     boilerplate: frozenset[int] = frozenset()
 
     def text(self) -> str:
@@ -213,7 +213,7 @@ def _titled(document: PartitionedDocument) -> PartitionedDocument:
     return replace(document, title=tops[0]) if leads or len(tops) == 1 else document
 
 
-__all__ = ["PARTITIONER_VERSION", "UnstructuredOptions", "UnstructuredPartitioner", "title_of_name"]
+__all__ = ["PARTITIONER_VERSION", "DocumentPartitioner", "PartitionOptions", "title_of_name"]
 
 PARTITIONER_VERSION = 4
 """Ours. Raise it with any change that alters elements: every document is then partitioned again."""
@@ -233,15 +233,15 @@ _DECIDING = (
 _MEANINGLESS_STEMS = frozenset({"index", "readme", "default", "home", "untitled", "document"})
 
 
-class UnstructuredPartitioner:
+class DocumentPartitioner:
     """Cleans and partitions documents of every format that ``unstructured_sniff`` names."""
 
     def __init__(
         self,
-        options: UnstructuredOptions | None = None,
+        options: PartitionOptions | None = None,
         boilerplate: frozenset[int] = frozenset(),
     ) -> None:
-        self._options = options or UnstructuredOptions()
+        self._options = options or PartitionOptions()
         self._boilerplate = boilerplate
 
     @cached_property
@@ -257,11 +257,11 @@ class UnstructuredPartitioner:
             decided["furniture"] = digest_of(sorted(self._boilerplate))
         return fingerprint("partition", decided)
 
-    def with_boilerplate(self, boilerplate: frozenset[int]) -> "UnstructuredPartitioner":
+    def with_boilerplate(self, boilerplate: frozenset[int]) -> "DocumentPartitioner":
         """One that also drops these blocks of a site from its pages."""
         if boilerplate == self._boilerplate:
             return self
-        return UnstructuredPartitioner(self._options, boilerplate)
+        return DocumentPartitioner(self._options, boilerplate)
 
     def partition(self, raw: RawDocument) -> PartitionedDocument:
         """Read one document. Raises ``DocumentError`` when its bytes are at fault."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tidemark.adapters.partition.options import UnstructuredOptions
-from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
+from tidemark.adapters.partition.options import PartitionOptions
+from tidemark.adapters.partition.partitioner import DocumentPartitioner
 from tidemark.adapters.partition.sandbox.protocol import (
     LENGTH,
     READY,
@@ -81,7 +81,7 @@ class WorkerDied(Exception):  # noqa: N818
 class WorkerProcess:
     """A running worker. Of one process: one that was forked from it must not use it."""
 
-    def __init__(self, module: str, options: UnstructuredOptions, limits: SandboxLimits) -> None:
+    def __init__(self, module: str, options: PartitionOptions, limits: SandboxLimits) -> None:
         """Start a worker and wait until it is ready.
 
         Raises ``TransientError`` when the system has no room for it, else ``PermanentError``.
@@ -223,7 +223,7 @@ class WorkerProcess:
 
 
 def _started(
-    module: str, options: UnstructuredOptions, limits: SandboxLimits
+    module: str, options: PartitionOptions, limits: SandboxLimits
 ) -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise ConfigurationError(
@@ -318,7 +318,7 @@ _EXCLUDE = "Exclude it from the source, or split it"
 class _Shared:
     """The worker of one process, for a partitioner and all that know another site's boilerplate."""
 
-    def __init__(self, module: str, options: UnstructuredOptions, limits: SandboxLimits) -> None:
+    def __init__(self, module: str, options: PartitionOptions, limits: SandboxLimits) -> None:
         self._module, self._options, self.limits = module, options, limits
         self._lock = threading.Lock()
         self._owner = os.getpid()
@@ -363,7 +363,7 @@ class _Shared:
 
 
 class SandboxedPartitioner:
-    """Reads documents as ``UnstructuredPartitioner`` does, in a worker process that is bounded.
+    """Reads documents as ``DocumentPartitioner`` does, in a worker process that is bounded.
 
     The worker starts with the first document and serves one at a time. One that crashes, hangs or takes too
     much costs its document, which is at fault then; the next document finds a new worker.
@@ -371,15 +371,15 @@ class SandboxedPartitioner:
 
     def __init__(
         self,
-        options: UnstructuredOptions | None = None,
+        options: PartitionOptions | None = None,
         limits: SandboxLimits | None = None,
         boilerplate: frozenset[int] = frozenset(),
         *,
         worker_module: str = _WORKER,
     ) -> None:
         """worker_module: the program of the worker; tests have ones that fail."""
-        options = options or UnstructuredOptions()
-        self._reader = UnstructuredPartitioner(options, boilerplate)
+        options = options or PartitionOptions()
+        self._reader = DocumentPartitioner(options, boilerplate)
         self._boilerplate = boilerplate
         self._shared = _Shared(worker_module, options, limits or SandboxLimits())
         self._max_bytes = options.max_bytes

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from tidemark.adapters.partition.options import UnstructuredOptions
+from tidemark.adapters.partition.options import PartitionOptions
 from tidemark.domain.documents import Element, ElementKind, PartitionedDocument, RawDocument
 from tidemark.domain.errors import (
     ConfigurationError,
@@ -141,10 +141,10 @@ def _element(row: object) -> Element:
     return Element(_KINDS[kind], text, level, page, anchor, header_rows, syntax)
 
 
-def encode_options(options: UnstructuredOptions) -> str:
+def encode_options(options: PartitionOptions) -> str:
     """Options as one argument of a command line."""
     return b64encode(json.dumps(asdict(options)).encode()).decode()
 
 
-def decode_options(argument: str) -> UnstructuredOptions:
-    return UnstructuredOptions(**json.loads(b64decode(argument)))
+def decode_options(argument: str) -> PartitionOptions:
+    return PartitionOptions(**json.loads(b64decode(argument)))

@@ -32,9 +32,9 @@ _WATCH_SECONDS = 2.0
 def unstructured(options: str) -> Partition:
     """The real reader, with what most documents need loaded before the first comes."""
     import tidemark.adapters.partition.html.reader  # noqa: F401
-    from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
+    from tidemark.adapters.partition.partitioner import DocumentPartitioner
 
-    plain = UnstructuredPartitioner(protocol.decode_options(options))
+    plain = DocumentPartitioner(protocol.decode_options(options))
 
     def partition(raw: RawDocument, boilerplate: frozenset[int]) -> PartitionedDocument:
         return plain.with_boilerplate(boilerplate).partition(raw)

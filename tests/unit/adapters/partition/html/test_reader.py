@@ -95,13 +95,13 @@ def test_characters_that_are_not_xml_go_and_the_page_stays(
 def test_a_control_character_quarantines_no_document(
     media_type: str, before: str, character: str
 ) -> None:
-    from tidemark.adapters.partition.partitioner import UnstructuredPartitioner
+    from tidemark.adapters.partition.partitioner import DocumentPartitioner
 
     content = before.replace("{}", character).encode()
     raw = RawDocument(
         "file:///gauges", content, media_type, "utf-8", datetime(2026, 1, 1, tzinfo=UTC)
     )
-    document = UnstructuredPartitioner().partition(raw)
+    document = DocumentPartitioner().partition(raw)
     found = " ".join(element.text for element in document.elements)
     assert character not in found
     assert "mast" in found

@@ -125,18 +125,18 @@ def judged(name: str, html: str, site: dict[str, object]) -> Page:
             element.drop_tree()
     kinds = {
         element: kind
-        for kind in ("content", "furniture", "neutral")
+        for kind in ("content", "boilerplate", "neutral")
         for selector in _texts(site[kind])
         for element in document.cssselect(selector)
     }
     page = Page(name, html, Counter(), Counter(), Counter(), [], [], [])
-    _walk(document.body, "furniture", kinds, page)
+    _walk(document.body, "boilerplate", kinds, page)
     return page
 
 
 def _walk(element: etree._Element, kind: str, kinds: dict[etree._Element, str], page: Page) -> None:
     kind = kinds.get(element, kind)
-    counted = {"content": page.content, "furniture": page.boilerplate}.get(kind, page.neutral)
+    counted = {"content": page.content, "boilerplate": page.boilerplate}.get(kind, page.neutral)
     if kind == "content":
         _note(element, page)
     counted.update(_WORD.findall(element.text or ""))
@@ -205,7 +205,7 @@ def main() -> None:
         pages = list(truth_pages(options.corpus, site))
         words = sum(page.content.total() for page in pages)
         print(f"\n### {name}: {len(pages)} pages, {words:,} words of content\n")
-        print("| | furniture left % | content lost % | headings | tables | code | pages/s |")
+        print("| | boilerplate left % | content lost % | headings | tables | code | pages/s |")
         print("|---|---|---|---|---|---|---|")
         known = site_boilerplate(options.corpus, site)
         cleaners = {"Tidemark": ours(), f"… with {len(known)} blocks of the site": ours(known)}

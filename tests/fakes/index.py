@@ -44,33 +44,33 @@ class MemoryIndex:
         return nullcontext()
 
     def ensure(self, generation: int, dimension: int, embed_fingerprint: str = "") -> None:
-        found = self._generations.setdefault(generation, _Generation(dimension))
-        if found.points is None:
-            found.points, found.dimension, found.embed_fingerprint = _Collection(), dimension, ""
-        if found.dimension != dimension:
-            raise self._layout.other_dimension(generation, found.dimension, dimension)
-        found.sections = found.sections or _Collection()
-        found.embed_fingerprint = found.embed_fingerprint or embed_fingerprint
+        held = self._generations.setdefault(generation, _Generation(dimension))
+        if held.points is None:
+            held.points, held.dimension, held.embed_fingerprint = _Collection(), dimension, ""
+        if held.dimension != dimension:
+            raise self._layout.other_dimension(generation, held.dimension, dimension)
+        held.sections = held.sections or _Collection()
+        held.embed_fingerprint = held.embed_fingerprint or embed_fingerprint
 
     def built_under(self, generation: int) -> str:
-        found = self._generations.get(generation)
-        return "" if found is None or found.points is None else found.embed_fingerprint
+        held = self._generations.get(generation)
+        return "" if held is None or held.points is None else held.embed_fingerprint
 
     def dimension(self, generation: int) -> int:
         self._points(generation)
         return self._of(generation).dimension
 
     def write_epoch(self, generation: int, source: str, epoch: str) -> None:
-        found = self._of(generation)
-        for collection in (found.points, found.sections):
+        held = self._of(generation)
+        for collection in (held.points, held.sections):
             if collection is not None:
                 collection.epochs[source] = epoch
 
     def epochs(self, generation: int, source: str) -> tuple[str, str]:
-        found = self._generations.get(generation)
-        if found is None:
+        held = self._generations.get(generation)
+        if held is None:
             return "", ""
-        points, sections = found.points or _Collection(), found.sections or _Collection()
+        points, sections = held.points or _Collection(), held.sections or _Collection()
         return points.epochs.get(source, ""), sections.epochs.get(source, "")
 
     def generations(self) -> list[int]:
@@ -80,15 +80,15 @@ class MemoryIndex:
         return self._layout.incomplete(self._names())
 
     def _names(self) -> list[str]:
-        held = self._generations.items()
-        points = [self._layout.points(n) for n, found in held if found.points is not None]
+        all_held = self._generations.items()
+        points = [self._layout.points(n) for n, held in all_held if held.points is not None]
         return points + [
-            self._layout.sections(n) for n, found in held if found.sections is not None
+            self._layout.sections(n) for n, held in all_held if held.sections is not None
         ]
 
     def live(self) -> int | None:
-        found = self._generations.get(self._live) if self._live is not None else None
-        return self._live if found is not None and found.points is not None else None
+        held = self._generations.get(self._live) if self._live is not None else None
+        return self._live if held is not None and held.points is not None else None
 
     def live_sections(self) -> int | None:
         return self.sections_live[0] if self.sections_live else self.live()
@@ -153,8 +153,8 @@ class MemoryIndex:
     def scan_points(
         self, generation: int, where: Where | None = None, *, vectors: bool = False
     ) -> Iterator[StoredPoint]:
-        found = _matching(_held(self._of(generation).points), where)
-        return (_stored(point, vectors=vectors) for point in found)
+        held = _matching(_held(self._of(generation).points), where)
+        return (_stored(point, vectors=vectors) for point in held)
 
     def scan_sections(self, generation: int, where: Where | None = None) -> Iterator[StoredPoint]:
         return map(_stored, _matching(_held(self._of(generation).sections), where))
@@ -231,14 +231,14 @@ class MemoryIndex:
     def _sections(self, generation: int) -> dict[UUID, PointWrite]:
         return self._there(self._layout.sections(generation), self._of(generation).sections)
 
-    def _there(self, name: str, found: _Collection | None) -> dict[UUID, PointWrite]:
+    def _there(self, name: str, held: _Collection | None) -> dict[UUID, PointWrite]:
         if (problem := self._layout.absent(name, self._names())) is not None:
             raise problem
-        return _held(found)
+        return _held(held)
 
 
-def _held(found: _Collection | None) -> dict[UUID, PointWrite]:
-    return {} if found is None else found.points
+def _held(held: _Collection | None) -> dict[UUID, PointWrite]:
+    return {} if held is None else held.points
 
 
 def _stored(point: PointWrite, score: float = 0.0, *, vectors: bool = False) -> StoredPoint:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Protocol, TextIO, TypeVar, cast
+from typing import Any, BinaryIO, TextIO, TypeVar, cast
 from uuid import uuid4
 
 from fsspec.core import url_to_fs
@@ -63,7 +63,7 @@ def without_ends(lines: Iterable[str], key: str) -> Iterator[str]:
         ) from error
 
 
-# Values as files in a folder of this machine; every method raises ``OSError`` and nothing else.
+# Where values lie; every method raises ``OSError`` and nothing else.
 
 _ABANDONED_SECONDS = 24 * 3600
 """Age at which an unfinished file is taken for one whose process was killed."""
@@ -75,13 +75,13 @@ class LocalFolder:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._temporary = root / TEMPORARY
-        self._swept = False
+        self._tidied = False
 
     @contextmanager
     def temporary(self) -> Iterator[Path]:
         """A path for a new file, on the same file system, gone at the end unless it was put."""
         self._temporary.mkdir(parents=True, exist_ok=True)
-        self._sweep()
+        self._tidy()
         path = self._temporary / f"{os.getpid()}-{uuid4().hex}"
         try:
             yield path
@@ -89,6 +89,7 @@ class LocalFolder:
             path.unlink(missing_ok=True)
 
     def put(self, key: str, file: Path) -> None:
+        """Make the file's bytes the key's value, at once; may take the file away."""
         with file.open("rb+") as written:
             # Without this a power cut could leave the new name on an empty file.
             os.fsync(written.fileno())
@@ -139,17 +140,17 @@ class LocalFolder:
                 return  # Not empty, or already gone.
 
     def keys(self, prefix: str) -> Iterator[str]:
-        return (key for key, _ in self._found(prefix))
+        return (key for key, _ in self._listed(prefix))
 
     def entries(self, prefix: str) -> Iterator[ArtifactEntry]:
-        for key, entry in self._found(prefix):
+        for key, entry in self._listed(prefix):
             try:
                 status = entry.stat()
             except FileNotFoundError:
                 continue
             yield ArtifactEntry(key, status.st_size, _time(status.st_mtime))
 
-    def _found(self, prefix: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
+    def _listed(self, prefix: str) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
         folder = prefix.rpartition("/")[0]
         for key, entry in self._files(self._root / folder, f"{folder}/" if folder else ""):
             if key.startswith(prefix):
@@ -181,10 +182,10 @@ class LocalFolder:
                 continue
         return count, size
 
-    def _sweep(self) -> None:
+    def _tidy(self) -> None:
         """Once per store, so that a folder that nobody keeps house in does not fill up either."""
-        if not self._swept:
-            self._swept = True
+        if not self._tidied:
+            self._tidied = True
             self.discard_unfinished(_time(time.time() - _ABANDONED_SECONDS), dry_run=False)
 
 
@@ -192,37 +193,93 @@ def _time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
+class ObjectStore:
+    """Values as objects of a store that shows an object whole or not at all."""
+
+    def __init__(self, system: Any, root: str) -> None:
+        self._system = system
+        self._root = root.rstrip("/")
+
+    @contextmanager
+    def temporary(self) -> Iterator[Path]:
+        with TemporaryDirectory(prefix="tidemark-") as folder:
+            yield Path(folder) / "value"
+
+    def put(self, key: str, file: Path) -> None:
+        self._system.makedirs(self._path(key).rpartition("/")[0], exist_ok=True)
+        self._system.put_file(str(file), self._path(key))
+
+    def touch(self, key: str) -> bool:
+        return False
+
+    def open(self, key: str) -> BinaryIO:
+        return cast(BinaryIO, self._system.open(self._path(key), "rb"))
+
+    def size(self, key: str) -> int | None:
+        try:
+            info = self._system.info(self._path(key))
+        except FileNotFoundError:
+            return None
+        return int(info["size"]) if info["type"] == "file" else None
+
+    def delete(self, key: str, written_before: datetime | None) -> bool:
+        try:
+            info = self._system.info(self._path(key))
+        except FileNotFoundError:
+            return True
+        if info["type"] == "file":
+            if written_before is not None and _written_at(info) >= written_before:
+                return False
+            self._system.rm_file(self._path(key))
+        return True
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        return (key for key, _ in self._listed(prefix))
+
+    def entries(self, prefix: str) -> Iterator[ArtifactEntry]:
+        for key, info in self._listed(prefix):
+            yield ArtifactEntry(key, int(info["size"]), _written_at(info))
+
+    def discard_unfinished(self, written_before: datetime, *, dry_run: bool) -> tuple[int, int]:
+        return 0, 0  # An upload that is cut short is the store's to forget.
+
+    def _listed(self, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        folder = prefix.rpartition("/")[0]
+        start = self._path(folder) if folder else self._root
+        cut = len(self._root.lstrip("/")) + 1
+        # Folder by folder, so that only one listing is held at a time.
+        for above, _, files in self._system.walk(start, detail=True):
+            for name, info in files.items():
+                key = f"{above}/{name}".lstrip("/")[cut:]
+                if key.startswith(prefix):
+                    yield key, info
+
+    def _path(self, key: str) -> str:
+        return f"{self._root}/{key}"
+
+
+_TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
+"""What the packages of object stores call the time at which an object was put."""
+
+
+def _written_at(info: dict[str, Any]) -> datetime:
+    """When an object was put; now, which keeps it, where the store does not tell."""
+    for name in _TIMES:
+        written = info.get(name)
+        if isinstance(written, int | float):
+            return _time(written)
+        if isinstance(written, str):
+            written = datetime.fromisoformat(written)
+        if isinstance(written, datetime):
+            return written if written.tzinfo else written.replace(tzinfo=UTC)
+    return datetime.now(UTC)
+
+
 _LASTING = (
     errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR,
     errno.ENAMETOOLONG, errno.EINVAL, errno.EFBIG, errno.ELOOP,
 )  # fmt: skip
 """Errors that a retry meets again; all others may be the network's."""
-
-
-class Backend(Protocol):
-    """Where values lie. Every method may raise ``OSError``."""
-
-    def temporary(self) -> AbstractContextManager[Path]:
-        """A path for a new file, to be filled and then put; gone at the end."""
-
-    def put(self, key: str, file: Path) -> None:
-        """Make the file's bytes the key's value, at once; may take the file away."""
-
-    def touch(self, key: str) -> bool:
-        """Let a value count as written now; False where that needs it to be put again."""
-
-    def open(self, key: str) -> BinaryIO: ...
-
-    def size(self, key: str) -> int | None:
-        """Bytes of a key's value, None where there is none."""
-
-    def delete(self, key: str, written_before: datetime | None) -> bool: ...
-
-    def keys(self, prefix: str) -> Iterator[str]: ...
-
-    def entries(self, prefix: str) -> Iterator[ArtifactEntry]: ...
-
-    def discard_unfinished(self, written_before: datetime, *, dry_run: bool) -> tuple[int, int]: ...
 
 
 class FsspecArtifacts:
@@ -243,11 +300,11 @@ class FsspecArtifacts:
                 f"The artifact store {url} cannot be opened: {error}.",
                 "Set TIDEMARK_ARTIFACTS_URL to a folder, or install the fsspec package of its kind.",
             ) from error
-        self._backend: Backend
+        self._backend: LocalFolder | ObjectStore
         if isinstance(system, LocalFileSystem):
             self._backend = LocalFolder(Path(root))
         else:
-            self._backend = _ObjectStore(system, root)
+            self._backend = ObjectStore(system, root)
 
     def write(self, key: str, data: bytes) -> None:
         def write() -> None:
@@ -368,85 +425,3 @@ class _Lines:
     def line(self, text: str) -> None:
         with self._translated():
             self._file.write(f"{checked_line(text)}\n")
-
-
-class _ObjectStore:
-    """Values as objects of a store that shows an object whole or not at all."""
-
-    def __init__(self, system: Any, root: str) -> None:
-        self._system = system
-        self._root = root.rstrip("/")
-
-    @contextmanager
-    def temporary(self) -> Iterator[Path]:
-        with TemporaryDirectory(prefix="tidemark-") as folder:
-            yield Path(folder) / "value"
-
-    def put(self, key: str, file: Path) -> None:
-        self._system.makedirs(self._path(key).rpartition("/")[0], exist_ok=True)
-        self._system.put_file(str(file), self._path(key))
-
-    def touch(self, key: str) -> bool:
-        return False
-
-    def open(self, key: str) -> BinaryIO:
-        return cast(BinaryIO, self._system.open(self._path(key), "rb"))
-
-    def size(self, key: str) -> int | None:
-        try:
-            found = self._system.info(self._path(key))
-        except FileNotFoundError:
-            return None
-        return int(found["size"]) if found["type"] == "file" else None
-
-    def delete(self, key: str, written_before: datetime | None) -> bool:
-        try:
-            found = self._system.info(self._path(key))
-        except FileNotFoundError:
-            return True
-        if found["type"] == "file":
-            if written_before is not None and _written_at(found) >= written_before:
-                return False
-            self._system.rm_file(self._path(key))
-        return True
-
-    def keys(self, prefix: str) -> Iterator[str]:
-        return (key for key, _ in self._found(prefix))
-
-    def entries(self, prefix: str) -> Iterator[ArtifactEntry]:
-        for key, found in self._found(prefix):
-            yield ArtifactEntry(key, int(found["size"]), _written_at(found))
-
-    def discard_unfinished(self, written_before: datetime, *, dry_run: bool) -> tuple[int, int]:
-        return 0, 0  # An upload that is cut short is the store's to forget.
-
-    def _found(self, prefix: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        folder = prefix.rpartition("/")[0]
-        start = self._path(folder) if folder else self._root
-        cut = len(self._root.lstrip("/")) + 1
-        # Folder by folder, so that only one listing is held at a time.
-        for above, _, files in self._system.walk(start, detail=True):
-            for name, found in files.items():
-                key = f"{above}/{name}".lstrip("/")[cut:]
-                if key.startswith(prefix):
-                    yield key, found
-
-    def _path(self, key: str) -> str:
-        return f"{self._root}/{key}"
-
-
-_TIMES = ("LastModified", "last_modified", "updated", "mtime", "modified", "created")
-"""What the packages of object stores call the time at which an object was put."""
-
-
-def _written_at(found: dict[str, Any]) -> datetime:
-    """When an object was put; now, which keeps it, where the store does not tell."""
-    for name in _TIMES:
-        told = found.get(name)
-        if isinstance(told, int | float):
-            return datetime.fromtimestamp(told, UTC)
-        if isinstance(told, str):
-            told = datetime.fromisoformat(told)
-        if isinstance(told, datetime):
-            return told if told.tzinfo else told.replace(tzinfo=UTC)
-    return datetime.now(UTC)

@@ -246,13 +246,13 @@ class CollectionFile:
         """What is known of it: a file of an older Tidemark, or a damaged one, says less."""
         with local_files(collection):
             try:
-                found = json.loads(_path(collection).read_bytes())
+                stored = json.loads(_path(collection).read_bytes())
             except (FileNotFoundError, ValueError):
                 return cls()
-        if not isinstance(found, dict):
+        if not isinstance(stored, dict):
             return cls()
         dimension, built_under, settings = (
-            found.get(key) for key in ("dimension", "embed_fingerprint", "settings")
+            stored.get(key) for key in ("dimension", "embed_fingerprint", "settings")
         )
         return cls(
             dimension if isinstance(dimension, int) else None,

@@ -190,8 +190,8 @@ class Layout:
 
     def generation_of(self, collection: str) -> int | None:
         """The number in the name of a collection of points or of sections, None for any other."""
-        found = re.fullmatch(re.escape(self.name) + r"(?:__sections)?__g(\d+)", collection)
-        return int(found[1]) if found else None
+        match = re.fullmatch(re.escape(self.name) + r"(?:__sections)?__g(\d+)", collection)
+        return int(match[1]) if match else None
 
     def generations(self, collections: Iterable[str]) -> list[int]:
         """The generations of which any collection is there, ascending."""
@@ -232,9 +232,9 @@ class Layout:
             "Run `tidemark audit --repair`, which makes it again and fills it.",
         )
 
-    def other_dimension(self, generation: int, found: int, asked: int) -> PermanentError:
+    def other_dimension(self, generation: int, size: int, asked: int) -> PermanentError:
         return PermanentError(
-            f"Generation {generation} of index {self.name!r} holds vectors of {found} numbers, "
+            f"Generation {generation} of index {self.name!r} holds vectors of {size} numbers, "
             f"the embedder makes {asked}.",
             "Build a new generation (the rebuild_index DAG) or set the model it was built with.",
         )

@@ -644,8 +644,8 @@ def _translated(doing: str, server: str) -> Iterator[None]:
 def _refused(doing: str, server: str, error: "Exception") -> TransientError | PermanentError:
     status = getattr(error, "status_code", None) or 500
     content = getattr(error, "content", b"")
-    said = content[:300].decode("utf-8", "replace")
-    message = f"Qdrant at {server} answered {status}, {doing}: {said}"
+    answer = content[:300].decode("utf-8", "replace")
+    message = f"Qdrant at {server} answered {status}, {doing}: {answer}"
     if status >= 500 or status in _TRY_LATER:
         return TransientError(message, "See the server's log if it lasts.")
     hints = {

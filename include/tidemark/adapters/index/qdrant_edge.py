@@ -137,11 +137,11 @@ class EdgeCollection:
     def index_keys(self, keys: Sequence[str]) -> None:
         """Create the keyword indexes that are missing, in place of those of another type."""
         with _translated(f"indexing the payload of {self._path}"):
-            found = self._shard.info().payload_schema
+            known = self._shard.info().payload_schema
             for key in keys:
-                if key in found and found[key].data_type == PayloadSchemaType.Keyword:
+                if key in known and known[key].data_type == PayloadSchemaType.Keyword:
                     continue
-                if key in found:
+                if key in known:
                     self._shard.update(UpdateOperation.delete_field_index(key))
                 schema = KeywordIndexParams(memory=Memory.Cold)
                 self._shard.update(UpdateOperation.create_field_index(key, schema))
@@ -360,12 +360,12 @@ class QdrantEdgeIndex:
         points, sections = self._layout.both(generation)
         with self._alone():
             self._sweep()
-            found = CollectionFile.read(self._path(points))
-            if found.dimension not in (None, dimension):
-                raise self._layout.other_dimension(generation, found.dimension or 0, dimension)
+            known = CollectionFile.read(self._path(points))
+            if known.dimension not in (None, dimension):
+                raise self._layout.other_dimension(generation, known.dimension or 0, dimension)
             # Sections first: a generation exists as soon as its points have a place.
             self._ready(sections, CollectionFile(None, "", settings(None)))
-            built_under = found.embed_fingerprint or embed_fingerprint
+            built_under = known.embed_fingerprint or embed_fingerprint
             self._ready(points, CollectionFile(dimension, built_under, settings(dimension)))
             self._collection(sections).index_keys(SECTION_KEYS)
             self._collection(points).index_keys(POINT_KEYS)
@@ -377,13 +377,13 @@ class QdrantEdgeIndex:
         name = self._layout.points(generation)
         path = self._path(name)
         self._must_exist(name)
-        found = CollectionFile.read(path).dimension
-        if found is None:
+        known = CollectionFile.read(path).dimension
+        if known is None:
             raise PermanentError(
                 f"{path / 'collection.json'} does not say how long the vectors are.",
                 "Index a source (tidemark index SOURCE), which writes it anew.",
             )
-        return found
+        return known
 
     def write_epoch(self, generation: int, source: str, epoch: str) -> None:
         with self._alone():
@@ -543,10 +543,10 @@ class QdrantEdgeIndex:
                 while True:
                     try:
                         with opened() as collection:
-                            found, offset = collection.page(where, offset, vectors=vectors)
+                            points, offset = collection.page(where, offset, vectors=vectors)
                     except CollectionLostError:
                         return
-                    yield from found
+                    yield from points
                     if offset is None:
                         return
                     if time.monotonic() > let_go_at:
@@ -592,10 +592,10 @@ class QdrantEdgeIndex:
             with local_files(unfinished):
                 unfinished.rename(path)
             return
-        found = CollectionFile.read(path)
-        if found == wanted:
+        known = CollectionFile.read(path)
+        if known == wanted:
             return
-        if (found.dimension, found.settings) != (wanted.dimension, wanted.settings):
+        if (known.dimension, known.settings) != (wanted.dimension, wanted.settings):
             self._folder.close(name)
             EdgeCollection.load(path / "shard", wanted.dimension, adjust=True).close()
         wanted.write(path)

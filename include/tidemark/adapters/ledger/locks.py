@@ -264,12 +264,12 @@ def _halves(key: int) -> dict[str, int]:
 
 
 def _holders(connection: Connection, key: int) -> str:
-    found = []
+    holders = []
     for row in connection.execute(_HOLDERS, _halves(key)):
         who = row.application_name or "a process that does not give its name"
         where = f" from {row.address}" if row.address else ""
         since = ""
         if row.backend_start:
             since = f" since {row.backend_start.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-        found.append(f"{who}{where} (database session {row.pid}){since}")
-    return "; ".join(found) or "a process that has ended in this moment"
+        holders.append(f"{who}{where} (database session {row.pid}){since}")
+    return "; ".join(holders) or "a process that has ended in this moment"

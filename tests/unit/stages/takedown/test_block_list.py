@@ -70,12 +70,16 @@ def test_an_existing_document_does_not_become_what_was_taken_down(
     assert "kept out" not in told.sentence()
 
 
-def test_its_last_good_version_comes_along_when_the_model_changes(world: World) -> None:
+@pytest.mark.parametrize("known", [True, False], ids=["at the crawl", "once partitioned"])
+def test_its_last_good_version_comes_along_when_the_model_changes(
+    world: World, known: bool
+) -> None:
     from fakes.embedder import HashEmbedder
 
-    secret = world.documents[A]
+    secret = str(world.documents[A])
     taken_down(world, A)
-    world.documents[B] = secret
+    world.documents[B] = secret if known else secret + "\n"
+    world.inspector = MarkInspector() if known else None
     world.embedder = replace(world.embedder, inner=HashEmbedder(32))
     world.run()
     assert world.index.live() == world.generation

@@ -1,7 +1,9 @@
-"""Bytes to text: what the bytes say of themselves, then what was declared, then UTF-8."""
+"""Bytes to text: what they say of themselves, what was declared, UTF-8, and last what reads best."""
 
 import codecs
 import re
+
+import webencodings
 
 from tidemark.domain.errors import DocumentError
 
@@ -16,14 +18,13 @@ _META = re.compile(
     rb"<(?:meta[^>]{0,200}charset|\?xml[^>]{0,100}encoding)\s*=\s*[\"']?\s*([\w.:-]+)",
     re.IGNORECASE,
 )
-# Browsers read these names as what is really sent under them.
-_WIDER = {
-    "iso-8859-1": "cp1252",
-    "latin-1": "cp1252",
-    "ascii": "cp1252",
-    "us-ascii": "cp1252",
-    "gb2312": "gb18030",
-}
+_CANDIDATES = [
+    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "koi8_r",
+    "cp932", "euc_jp", "gb18030", "big5", "cp949", "cp437", "cp850", "cp866",
+]  # fmt: skip
+"""What a text that is not UTF-8 and does not say what it is may be: what is in use, the likeliest first."""
+_LOOKED_AT = 1 << 16
+"""Bytes by which that is decided."""
 
 
 def decode(content: bytes, declared: str | None, name: str) -> str:
@@ -44,16 +45,29 @@ def decode(content: bytes, declared: str | None, name: str) -> str:
             "Check the file, or exclude it from the source.",
         )
     meta = _META.search(content[:4096])
-    for guess in (declared, meta.group(1).decode("ascii") if meta else None, "utf-8"):
-        text = _strictly(content, guess)
+    for label in (declared, meta.group(1).decode("ascii") if meta else None, "utf-8"):
+        text = _strictly(content, label)
         if text is not None:
             return _clean(text)
     loose = content.decode("utf-8", "replace")
     damaged = loose.count("\ufffd")
+    whole = sum(char > "\x7f" for char in loose) - damaged
     # A cut in the middle of a character, or one stray byte, does not make a file Latin-1.
-    if damaged <= 3 or damaged * 1000 < len(loose):
+    if whole >= damaged or damaged * 1000 < len(loose):
         return _clean(loose)
-    return _clean(content.decode("cp1252", "replace"))
+    return _clean(content.decode(_likeliest(content[:_LOOKED_AT]), "replace"))
+
+
+def _likeliest(content: bytes) -> str:
+    """The encoding in which the bytes read most like a language; Western European where nothing tells."""
+    from charset_normalizer import from_bytes
+
+    found = from_bytes(content, cp_isolation=_CANDIDATES)
+    best = found.best()
+    if best is None:
+        return "cp1252"
+    alike = {m.encoding for m in found if (m.chaos, m.coherence) == (best.chaos, best.coherence)}
+    return next(name for name in _CANDIDATES if name in alike)
 
 
 def looks_like_utf_16(head: bytes) -> str:
@@ -74,12 +88,17 @@ def looks_like_utf_16(head: bytes) -> str:
     return encoding if legible >= 0.95 * len(text) else ""
 
 
-def _strictly(content: bytes, encoding: str | None) -> str | None:
-    if not encoding:
+def _strictly(content: bytes, label: str | None) -> str | None:
+    """The text under a label, read as browsers read it (WHATWG Encoding); None where that cannot be."""
+    if not label:
         return None
-    encoding = encoding.strip().lower()
+    found = webencodings.lookup(label)
+    name = found.codec_info.name if found else label.strip().lower().replace("cp-", "cp")
+    if name.startswith("utf-16"):
+        name = "utf-8"  # there is no zero byte in it: whoever says so has converted it since
     try:
-        return content.decode(_WIDER.get(encoding, encoding))
+        # The wider one of the two holds all of the other.
+        return content.decode({"gbk": "gb18030"}.get(name, name))
     except (UnicodeDecodeError, LookupError):
         return None
 

@@ -215,7 +215,7 @@ def _titled(document: PartitionedDocument) -> PartitionedDocument:
 
 __all__ = ["PARTITIONER_VERSION", "DocumentPartitioner", "PartitionOptions", "title_of_name"]
 
-PARTITIONER_VERSION = 4
+PARTITIONER_VERSION = 5
 """Ours. Raise it with any change that alters elements: every document is then partitioned again."""
 
 _DECIDING = (

@@ -372,9 +372,6 @@ class MemoryTombstones:
             del self._tables.events[key]
         return len(gone)
 
-    def count_droppable(self, removed_before: datetime) -> int:
-        return len(self._droppable(removed_before))
-
     def _droppable(self, removed_before: datetime) -> list[tuple[datetime, UUID]]:
         return [
             (t.removed_at, key)

@@ -11,7 +11,7 @@ from fakes.ledger import PARTS
 
 READS = frozenset({
     "aliases", "aliases_by_uri", "aliases_of", "all", "audits", "blocking", "built_under", "by_failed",
-    "by_id", "by_raw", "by_text", "by_uri", "chunks", "count", "count_droppable", "count_points",
+    "by_id", "by_raw", "by_text", "by_uri", "chunks", "count", "count_points",
     "count_sections", "counts", "dimension", "entries", "epoch", "events", "events_of", "exists",
     "generations", "get", "get_points", "get_sections", "get_vectors", "incomplete", "is_locked", "keys",
     "lines", "live", "live_sections", "lock", "lock_documents", "epochs", "names", "of", "outside",

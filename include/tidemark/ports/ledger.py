@@ -215,9 +215,6 @@ class Tombstones(Protocol):
         Those that keep a document out stay.
         """
 
-    def count_droppable(self, removed_before: datetime) -> int:
-        """How many ``drop`` would forget in all."""
-
 
 class SourceStates(Protocol):
     """What is known of a source beside its documents: how its crawls left it, and its other addresses."""

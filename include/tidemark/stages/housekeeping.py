@@ -1,4 +1,4 @@
-"""Housekeeping: what nobody refers to any more goes, and nothing that a run may need.
+"""Housekeeping: collect what nobody refers to any more, and nothing that a run may need.
 
 Three things keep a value that a run needs:
 
@@ -8,10 +8,11 @@ Three things keep a value that a run needs:
 2. what any row of the ledger refers to stays, and that is asked again right before a page is deleted;
 3. the store itself refuses to delete what was written after the list of it was read.
 
-Each step may be killed and repeated. A dry run counts the same and removes nothing.
+Each step may be killed and repeated. A dry run is the same with a ledger whose changes are undone at the end
+(rows that it would delete are locked as long), artifacts that are only counted, and generations that stay.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import groupby, islice
@@ -21,7 +22,7 @@ from uuid import UUID
 from tidemark.domain.errors import SourceBusyError
 from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
-from tidemark.domain.records import GenerationStatus, RunRecord, RunStatus, Tombstone, VersionRecord
+from tidemark.domain.records import GenerationStatus, RunRecord, RunStatus
 from tidemark.ports import ArtifactEntry, Ledger, Progress, quiet
 from tidemark.stages.discard import name_of
 from tidemark.stages.generations import current_generation, drop_generations, given_up
@@ -30,200 +31,7 @@ from tidemark.stages.process.prepare import elements_key
 from tidemark.stages.takedown.requests import unfinished
 from tidemark.stages.temp_database import UsesTempDatabase
 
-# Litter: the artifacts that nothing refers to any more.
-
 PAGE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Freed:
-    """How many things, and their bytes where they have a size."""
-
-    count: int = 0
-    bytes: int = 0
-
-    def plus(self, entry: ArtifactEntry) -> "Freed":
-        return Freed(self.count + 1, self.bytes + entry.size)
-
-
-@dataclass(frozen=True, slots=True)
-class Leaving:
-    """What only a dry run leaves in the ledger: it counts as if it was gone.
-
-    superseded_before: versions that another replaced before then. expired: ids of removed documents.
-    runs: ids of runs.
-    """
-
-    superseded_before: datetime | None = None
-    expired: frozenset[UUID] = frozenset()
-    runs: frozenset[str] = frozenset()
-
-    def versions(self, ledger: Ledger) -> Iterator[tuple[VersionRecord, bool]]:
-        """All versions, and does each go?"""
-        limit = self.superseded_before
-        for document, versions in groupby(ledger.versions.stream(), lambda v: v.document_id):
-            replaced_at: datetime | None = None
-            for version in versions:
-                old = limit is not None and replaced_at is not None and replaced_at < limit
-                yield version, old or document in self.expired
-                replaced_at = version.indexed_at
-
-    def goes(self, stone: Tombstone) -> bool:
-        return stone.expired or stone.document_id in self.expired
-
-
-class References(UsesTempDatabase):
-    """What the ledger refers to, on disk, so that memory does not grow with it."""
-
-    def __init__(self, ledger: Ledger, leaving: Leaving) -> None:
-        self._ledger = ledger
-        self.leaving = leaving
-        super().__init__(
-            "CREATE TABLE raw (hash TEXT PRIMARY KEY) WITHOUT ROWID",
-            "CREATE TABLE elements (key TEXT PRIMARY KEY) WITHOUT ROWID",
-        )
-
-    def __enter__(self) -> Self:
-        database = self._temp_db.database
-        database.execute("BEGIN")
-        found = (
-            self._referred()
-            if self.leaving != Leaving()
-            else self._ledger.versions.raw_references()
-        )
-        database.executemany("INSERT OR IGNORE INTO raw VALUES (?)", ((h,) for h in found))
-        database.executemany(
-            "INSERT OR IGNORE INTO elements VALUES (?)",
-            ((key,) for key in self._elements()),
-        )
-        database.execute("COMMIT")
-        return self
-
-    def has_raw(self, raw_hash: str) -> bool:
-        return self._has("SELECT 1 FROM raw WHERE hash = ?", raw_hash)
-
-    def has_elements(self, key: str) -> bool:
-        """Is this what a version that is live, or kept, was read as?"""
-        return self._has("SELECT 1 FROM elements WHERE key = ?", key)
-
-    def in_use(self, raw_hashes: Sequence[str]) -> set[str]:
-        """Those that are referred to at this moment."""
-        if self.leaving == Leaving():
-            return self._ledger.versions.raw_in_use(raw_hashes)
-        return {
-            stone.raw_hash
-            for source in self._ledger.sources.names()
-            for stone in self._ledger.tombstones.by_raw(source, raw_hashes)
-            if stone.raw_hash and not self.leaving.goes(stone)
-        }
-
-    def _has(self, query: str, value: str) -> bool:
-        return self._temp_db.database.execute(query, (value,)).fetchone() is not None
-
-    def _elements(self) -> Iterator[str]:
-        for record in self._ledger.documents.stream():
-            if record.raw_hash is not None and record.fingerprints is not None:
-                yield elements_key(record, record.fingerprints.partition)
-        for version, goes in self.leaving.versions(self._ledger):
-            if not goes:
-                yield elements_key(version, version.fingerprints.partition)
-
-    def _referred(self) -> Iterator[str]:
-        """What will be referred to but by tombstones, which ``in_use`` asks for."""
-        for record in self._ledger.documents.stream():
-            yield from filter(None, (record.raw_hash, record.fetched_raw_hash))
-            if record.failure is not None:
-                yield record.failure.raw_hash
-        for source in self._ledger.sources.names():
-            yield from filter(
-                None, (alias.raw_hash for alias in self._ledger.sources.aliases(source))
-            )
-        yield from (v.raw_hash for v, goes in self.leaving.versions(self._ledger) if not goes)
-
-
-def sweep_artifacts(
-    stores: Stores,
-    references: References,
-    *,
-    since: datetime,
-    elements_before: datetime,
-    dry_run: bool,
-    progress: Progress,
-) -> dict[str, Freed]:
-    """Delete what nothing refers to and was not written since a time; counts and bytes by kind.
-
-    elements_before: elements of a snapshot that is kept go when they are older, and not what a version that
-        is kept was read as.
-    """
-    sweeper = _Sweeper(stores, references, since, elements_before, dry_run, progress)
-    return {
-        "raw": sweeper.sweep("raw/", sweeper.unused_raws),
-        "elements": sweeper.sweep("elements/", sweeper.unused_elements),
-        "vectors": sweeper.sweep("vectors/", sweeper.unused_vectors),
-        "run_files": sweeper.sweep("runs/", sweeper.unused_run_files),
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class _Sweeper:
-    stores: Stores
-    references: References
-    since: datetime
-    elements_before: datetime
-    dry_run: bool
-    progress: Progress
-
-    def sweep(
-        self, prefix: str, unused: Callable[[list[ArtifactEntry]], Iterable[ArtifactEntry]]
-    ) -> Freed:
-        freed = Freed()
-        old = (e for e in self.stores.artifacts.entries(prefix) if e.written_at < self.since)
-        while page := list(islice(old, PAGE)):
-            for entry in unused(page):
-                if self.dry_run or self.stores.artifacts.delete(
-                    entry.key, written_before=self.since
-                ):
-                    freed = freed.plus(entry)
-            self.progress.advance(len(page), page[-1].key)
-        return freed
-
-    def unused_raws(self, page: list[ArtifactEntry]) -> Iterator[ArtifactEntry]:
-        doubtful = [e for e in page if not self.references.has_raw(name_of(e.key))]
-        used = self.references.in_use([name_of(e.key) for e in doubtful]) if doubtful else set()
-        return (entry for entry in doubtful if name_of(entry.key) not in used)
-
-    def unused_elements(self, page: list[ArtifactEntry]) -> Iterator[ArtifactEntry]:
-        gone = {entry.key for entry in self.unused_raws(page)}
-        for entry in page:
-            outdated = entry.written_at < self.elements_before
-            if entry.key in gone or (outdated and not self.references.has_elements(entry.key)):
-                yield entry
-
-    def unused_vectors(self, page: list[ArtifactEntry]) -> Iterator[ArtifactEntry]:
-        owners = {entry.key: _owner(entry.key) for entry in page}
-        ids = [owner for owner in owners.values() if owner is not None]
-        stones = self.stores.ledger.tombstones.by_id(ids)
-        for entry in page:
-            owner = owners[entry.key]
-            stone = stones.get(owner) if owner is not None else None
-            if owner is not None and (stone is None or self.references.leaving.goes(stone)):
-                yield entry
-
-    def unused_run_files(self, page: list[ArtifactEntry]) -> Iterator[ArtifactEntry]:
-        ledger, leaving = self.stores.ledger, self.references.leaving.runs
-        for run_id, entries in groupby(page, lambda entry: entry.key.split("/")[1]):
-            if run_id in leaving or ledger.runs.get(run_id) is None:
-                yield from entries
-
-
-def _owner(key: str) -> UUID | None:
-    """The document whose vectors these are, None for a key of no such form."""
-    try:
-        return UUID(name_of(key))
-    except ValueError:
-        return None
-
-
 YOUNG = timedelta(hours=24)
 KILLED = timedelta(days=2)
 """A run that is said to be running for longer, while nobody holds its source's lock or writes, was killed."""
@@ -231,7 +39,6 @@ TAKEN_UP = timedelta(days=7)
 """For so long a run that failed may still be taken up where it ended."""
 SKEW = timedelta(hours=1)
 """The clocks of a store and of the ledger differ by less."""
-EVERY = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +57,14 @@ class Retention:
     tombstones: int = 365
     grace: int = 30
     elements: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """How many things, and their bytes where they have a size."""
+
+    count: int = 0
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,53 +114,48 @@ def collect_garbage(
 
     ``embed``: the present embedding fingerprint. ``declared``: the sources that will have runs again.
     """
-    collector = _Collector(stores, retention, stores.clock(), dry_run)
     progress = progress or quiet()
-    progress.stage("ledger", None)
-    killed = collector.end_killed_runs()
-    since = collector.protected_since(killed)
-    leaving = collector.shorten_the_ledger(declared)
-    progress.stage("artifacts", None)
-    with References(stores.ledger, leaving) as references:
-        swept = sweep_artifacts(
-            stores,
-            references,
-            since=since,
-            elements_before=min(since, collector.before(retention.elements)),
-            dry_run=dry_run,
-            progress=progress,
-        )
-    count, size = stores.artifacts.discard_unfinished(collector.now - YOUNG, dry_run=dry_run)
-    generations = collector.drop_dead_generations(index_name, embed)
-    for order in unfinished(stores.artifacts):
-        collector.notes.append(
-            f"The takedown of {order.document.uri} was cut short; "
-            f"run `tidemark takedown {order.document.uri}` again."
-        )
-    removed = {
-        **swept,
-        "unfinished_writes": Freed(count, size),
-        **{kind: Freed(number) for kind, number in collector.counts.items()},
-        "generations": Freed(generations),
-    }
-    return Housekeeping(dry_run, removed, tuple(collector.notes))
+    if not dry_run:
+        collector = _Collector(stores, retention, stores.clock(), dry_run, progress)
+        return collector.collect(index_name, embed, declared)
+    with stores.ledger.dry_run() as ledger:
+        stores = replace(stores, ledger=ledger)
+        collector = _Collector(stores, retention, stores.clock(), dry_run, progress)
+        return collector.collect(index_name, embed, declared)
 
 
 @dataclass(slots=True)
 class _Collector:
-    """The part that is done in the ledger and the index."""
-
     stores: Stores
     retention: Retention
     now: datetime
     dry_run: bool
-    counts: dict[str, int] = field(default_factory=dict)
+    progress: Progress
+    removed: dict[str, Freed] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def before(self, days: int) -> datetime:
+    def collect(self, index_name: str, embed: str, declared: Collection[str]) -> Housekeeping:
+        self.progress.stage("ledger", None)
+        rows = {"killed_runs": self._fail_killed_runs()}
+        since = self._protected_since()
+        rows |= self._drop_rows(declared)
+        self.progress.stage("artifacts", None)
+        self._delete_artifacts(since)
+        self.removed |= {kind: Freed(count) for kind, count in rows.items()}
+        self.removed["generations"] = Freed(self._drop_dead_generations(index_name, embed))
+        for request in unfinished(self.stores.artifacts):
+            uri = request.document.uri
+            self.notes.append(
+                f"The takedown of {uri} was cut short; run `tidemark takedown {uri}` again."
+            )
+        return Housekeeping(self.dry_run, self.removed, tuple(self.notes))
+
+    def _before(self, days: int) -> datetime:
         return self.now - timedelta(days=days)
 
-    def end_killed_runs(self) -> set[str]:
+    # Runs
+
+    def _fail_killed_runs(self) -> int:
         """Runs that nobody carries out any more are said to have failed."""
         ledger = self.stores.ledger
         killed = [
@@ -355,11 +165,10 @@ class _Collector:
             and not ledger.is_locked(run.source)
             and not self._is_growing(run)
         ]
-        for run in killed if not self.dry_run else ():
+        for run in killed:
             note = f"{run.note} It was killed.".strip()
             ledger.runs.save(replace(run, status=RunStatus.FAILED, finished_at=self.now, note=note))
-        self.counts["killed_runs"] = len(killed)
-        return {run.run_id for run in killed}
+        return len(killed)
 
     def _is_growing(self, run: RunRecord) -> bool:
         """Was something of it written lately? A crawl holds no lock, however long it takes.
@@ -374,15 +183,17 @@ class _Collector:
         entries = self.stores.artifacts.entries(prefix)
         return any(entry.written_at >= self.now - YOUNG for entry in entries)
 
-    def protected_since(self, killed: set[str]) -> datetime:
+    def _protected_since(self) -> datetime:
         """What was written since then stays, whatever refers to it."""
-        ledger = self.stores.ledger
-        needed = [run for run in ledger.runs.running() if run.run_id not in killed]
-        for run in _since(ledger, self.now - 2 * TAKEN_UP):
-            failed = run.status is RunStatus.FAILED or run.run_id in killed
-            ended = self.now if run.run_id in killed else run.finished_at or run.started_at
-            if failed and ended > self.now - TAKEN_UP:
-                needed.append(run)
+        needed = [
+            *self.stores.ledger.runs.running(),
+            *(
+                run
+                for run in _runs_since(self.stores.ledger, self.now - 2 * TAKEN_UP)
+                if run.status is RunStatus.FAILED
+                and (run.finished_at or run.started_at) > self.now - TAKEN_UP
+            ),
+        ]
         oldest = min(needed, key=lambda run: run.started_at, default=None)
         if oldest is None or oldest.started_at - SKEW >= self.now - YOUNG:
             return self.now - YOUNG
@@ -392,86 +203,72 @@ class _Collector:
         )
         return oldest.started_at - SKEW
 
-    def shorten_the_ledger(self, declared: Collection[str]) -> Leaving:
-        """Forget what is past its time; what a dry run would have forgotten."""
+    # The ledger
+
+    def _drop_rows(self, declared: Collection[str]) -> dict[str, int]:
+        """Forget what is past its time; how many of each kind."""
         ledger, keep = self.stores.ledger, self.retention
-        self.counts["versions"] = self._versions(self.before(keep.history))
-        expired = self._expire(set(ledger.sources.names()) - set(declared))
-        self.counts["tombstones"] = self._tombstones(self.before(keep.tombstones), expired)
-        runs = self._runs(self.before(keep.runs))
-        self.counts["audits"] = self._audits(self.before(keep.runs))
-        if not self.dry_run:
-            return Leaving()
-        ids = frozenset(stone.document_id for stone in expired)
-        return Leaving(self.before(keep.history), ids, frozenset(runs))
+        old_runs = self._before(keep.runs)
+        versions = _repeated(lambda: ledger.versions.drop(self._before(keep.history)))
+        undeclared = sorted(set(ledger.sources.names()) - set(declared))
+        return {
+            "versions": versions,
+            "expired_documents": sum(map(self._expire, undeclared)),
+            "tombstones": _repeated(lambda: ledger.tombstones.drop(self._before(keep.tombstones))),
+            "runs": _repeated(lambda: len(ledger.runs.drop(old_runs, keep.keep_runs))),
+            "audits": ledger.generations.drop_audits(old_runs),
+        }
 
-    def _versions(self, limit: datetime) -> int:
-        ledger = self.stores.ledger
-        if self.dry_run:
-            return sum(1 for _, goes in Leaving(limit).versions(ledger) if goes)
-        count = 0
-        while dropped := ledger.versions.drop(limit):
-            count += dropped
+    def _expire(self, source: str) -> int:
+        """As every run does for its own source; what they kept goes with what nobody refers to."""
+        ledger, count = self.stores.ledger, 0
+        try:
+            with ledger.lock(source):
+                limit = self._before(self.retention.grace)
+                while stones := ledger.tombstones.restorable(source, limit):
+                    ids = [stone.document_id for stone in stones]
+                    ledger.versions.forget(ids)
+                    ledger.tombstones.expire(ids)
+                    count += len(ids)
+        except SourceBusyError as error:
+            self.notes.append(str(error))
         return count
 
-    def _tombstones(self, limit: datetime, expired: list[Tombstone]) -> int:
-        ledger = self.stores.ledger
-        if self.dry_run:
-            more = (stone.removed_at < limit and not stone.taken_down for stone in expired)
-            return ledger.tombstones.count_droppable(limit) + sum(more)
-        count = 0
-        while dropped := ledger.tombstones.drop(limit):
-            count += dropped
-        return count
+    # Artifacts
 
-    def _expire(self, undeclared: Iterable[str]) -> list[Tombstone]:
-        """As every run does for its own source; what they kept goes with what nobody refers to.
+    def _delete_artifacts(self, since: datetime) -> None:
+        """Delete what nothing refers to and was not written since a time."""
+        outdated = min(since, self._before(self.retention.elements))
+        artifacts = self.stores.artifacts
+        with _References(self.stores.ledger) as references:
+            for kind, prefix, unused in (
+                ("raw", "raw/", references.unused_raws),
+                ("elements", "elements/", lambda page: references.unused_elements(page, outdated)),
+                ("vectors", "vectors/", references.unused_vectors),
+                ("run_files", "runs/", references.unused_run_files),
+            ):
+                self.removed[kind] = self._delete_unused(prefix, since, unused)
+        count, size = artifacts.discard_unfinished(self.now - YOUNG, dry_run=self.dry_run)
+        self.removed["unfinished_writes"] = Freed(count, size)
 
-        What a dry run would expire, of each source the oldest 1,000.
-        """
-        ledger, limit = self.stores.ledger, self.before(self.retention.grace)
-        expired: list[Tombstone] = []
-        self.counts["expired_documents"] = 0
-        for source in sorted(undeclared):
-            if self.dry_run:
-                expired += ledger.tombstones.restorable(source, limit)
-                self.counts["expired_documents"] = len(expired)
-                continue
-            try:
-                with ledger.lock(source):
-                    while stones := ledger.tombstones.restorable(source, limit):
-                        ids = [stone.document_id for stone in stones]
-                        ledger.versions.forget(ids)
-                        ledger.tombstones.expire(ids)
-                        self.counts["expired_documents"] += len(ids)
-            except SourceBusyError as error:
-                self.notes.append(str(error))
-        return expired
+    def _delete_unused(
+        self,
+        prefix: str,
+        since: datetime,
+        unused: Callable[[list[ArtifactEntry]], Iterable[ArtifactEntry]],
+    ) -> Freed:
+        artifacts, count, size = self.stores.artifacts, 0, 0
+        old = (entry for entry in artifacts.entries(prefix) if entry.written_at < since)
+        while page := list(islice(old, PAGE)):
+            for entry in unused(page):
+                if self.dry_run or artifacts.delete(entry.key, written_before=since):
+                    count, size = count + 1, size + entry.size
+            self.progress.advance(len(page), page[-1].key)
+        return Freed(count, size)
 
-    def _runs(self, limit: datetime) -> set[str]:
-        ledger, keep = self.stores.ledger, self.retention.keep_runs
-        gone: set[str] = set()
-        if self.dry_run:
-            for source in ledger.sources.names():
-                gone |= _old_runs(ledger.runs.recent(source, limit=EVERY), limit, keep)
-        else:
-            while dropped := ledger.runs.drop(limit, keep):
-                gone |= set(dropped)
-        self.counts["runs"] = len(gone)
-        return gone
+    # The index
 
-    def _audits(self, limit: datetime) -> int:
-        ledger = self.stores.ledger
-        if not self.dry_run:
-            return ledger.generations.drop_audits(limit)
-        latest: set[str | None] = set()
-        count = 0
-        for audit in ledger.generations.audits(limit=EVERY):
-            count += audit.source in latest and audit.audited_at < limit
-            latest.add(audit.source)
-        return count
-
-    def drop_dead_generations(self, index_name: str, embed: str) -> int:
+    def _drop_dead_generations(self, index_name: str, embed: str) -> int:
         """Drop collections that are neither live nor being built, or were given up; how many generations.
 
         Under the lock under which they are made: one that the ledger does not know may be about to be.
@@ -501,7 +298,89 @@ class _Collector:
         return len(dead)
 
 
-def _since(ledger: Ledger, started: datetime) -> list[RunRecord]:
+class _References(UsesTempDatabase):
+    """What the ledger refers to, on disk, so that memory does not grow with it; and what it does not."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        super().__init__(
+            "CREATE TABLE raw (key TEXT PRIMARY KEY) WITHOUT ROWID",
+            "CREATE TABLE elements (key TEXT PRIMARY KEY) WITHOUT ROWID",
+        )
+
+    def __enter__(self) -> Self:
+        database = self._temp_db.database
+        database.execute("BEGIN")
+        for table, keys in (
+            ("raw", self._ledger.versions.raw_references()),
+            ("elements", self._elements()),
+        ):
+            insert = f"INSERT OR IGNORE INTO {table} VALUES (?)"  # noqa: S608 - one of two names
+            database.executemany(insert, ((key,) for key in keys))
+        database.execute("COMMIT")
+        return self
+
+    def _elements(self) -> Iterator[str]:
+        """What the versions that are live, or kept, were read as."""
+        for record in self._ledger.documents.stream():
+            if record.raw_hash is not None and record.fingerprints is not None:
+                yield elements_key(record, record.fingerprints.partition)
+        for version in self._ledger.versions.stream():
+            yield elements_key(version, version.fingerprints.partition)
+
+    def _has(self, table: str, key: str) -> bool:
+        query = f"SELECT 1 FROM {table} WHERE key = ?"  # noqa: S608 - one of two names
+        return self._temp_db.database.execute(query, (key,)).fetchone() is not None
+
+    def unused_raws(self, page: list[ArtifactEntry]) -> list[ArtifactEntry]:
+        doubtful = [entry for entry in page if not self._has("raw", name_of(entry.key))]
+        names = [name_of(entry.key) for entry in doubtful]
+        used = self._ledger.versions.raw_in_use(names) if names else set()
+        return [entry for entry in doubtful if name_of(entry.key) not in used]
+
+    def unused_elements(
+        self, page: list[ArtifactEntry], outdated: datetime
+    ) -> Iterator[ArtifactEntry]:
+        """Those of snapshots that go, and those from before a time that no version was read as."""
+        gone = {entry.key for entry in self.unused_raws(page)}
+        for entry in page:
+            is_old = entry.written_at < outdated
+            if entry.key in gone or (is_old and not self._has("elements", entry.key)):
+                yield entry
+
+    def unused_vectors(self, page: list[ArtifactEntry]) -> Iterator[ArtifactEntry]:
+        """Those of documents that nothing could restore."""
+        owners = {entry.key: _owner(entry.key) for entry in page}
+        ids = [owner for owner in owners.values() if owner is not None]
+        stones = self._ledger.tombstones.by_id(ids)
+        for entry in page:
+            owner = owners[entry.key]
+            if owner is not None and (owner not in stones or stones[owner].expired):
+                yield entry
+
+    def unused_run_files(self, page: list[ArtifactEntry]) -> Iterator[ArtifactEntry]:
+        for run_id, entries in groupby(page, lambda entry: entry.key.split("/")[1]):
+            if self._ledger.runs.get(run_id) is None:
+                yield from entries
+
+
+def _owner(key: str) -> UUID | None:
+    """The document whose vectors these are, None for a key of no such form."""
+    try:
+        return UUID(name_of(key))
+    except ValueError:
+        return None
+
+
+def _repeated(drop: Callable[[], int]) -> int:
+    """Drop a bounded number at a time until there are none left; how many in all."""
+    count = 0
+    while dropped := drop():
+        count += dropped
+    return count
+
+
+def _runs_since(ledger: Ledger, started: datetime) -> list[RunRecord]:
     """The runs of all sources that have begun since a time."""
     limit = 100
     while True:
@@ -509,13 +388,3 @@ def _since(ledger: Ledger, started: datetime) -> list[RunRecord]:
         if len(runs) < limit or runs[-1].started_at < started:
             return [run for run in runs if run.started_at >= started]
         limit *= 4
-
-
-def _old_runs(latest_first: list[RunRecord], limit: datetime, keep: int) -> set[str]:
-    """Those that ``Ledger.drop_runs`` would forget."""
-    good = [run for run in latest_first if run.status is RunStatus.SUCCESS][:1]
-    return {
-        run.run_id
-        for run in latest_first[keep:]
-        if run.finished_at is not None and run.finished_at < limit and run not in good
-    }

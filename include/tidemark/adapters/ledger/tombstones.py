@@ -118,7 +118,3 @@ class PostgresTombstones:
         ids = [row.document_id for row in self._database.rows(query, {"before": removed_before})]
         drop_events_of(self._database, ids)
         return self._database.execute(_DROP, {"ids": ids})
-
-    def count_droppable(self, removed_before: datetime) -> int:
-        query = sa.select(sa.func.count()).select_from(tombstone).where(*_OLD)
-        return int(self._database.rows(query, {"before": removed_before})[0][0])

@@ -21,6 +21,7 @@ from tidemark.domain.records import (
     Tombstone,
     Touch,
 )
+from tidemark.ports import Ledger
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 RUN = "run-1"
@@ -137,7 +138,7 @@ def run(run_id: str = RUN, source: str = SOURCE, **changes: Any) -> RunRecord:
 
 
 def tombstone(record: DocumentRecord, run_id: str = RUN, **changes: Any) -> Tombstone:
-    grave = Tombstone(
+    removal = Tombstone(
         record.document_id,
         record.source,
         record.uri,
@@ -147,8 +148,23 @@ def tombstone(record: DocumentRecord, run_id: str = RUN, **changes: Any) -> Tomb
         "gone",
         run_id,
     )
-    return replace(grave, **changes)
+    return replace(removal, **changes)
 
 
 def touch(key: UUID, **changes: Any) -> Touch:
     return replace(Touch(key, Validators(etag='"2"'), "fetch-2", "raw-2"), **changes)
+
+
+def commit(
+    ledger: Ledger,
+    record: DocumentRecord,
+    run_id: str = RUN,
+    *,
+    texts: list[str] | None = None,
+    **changes: Any,
+) -> DocumentRecord:
+    """Write a document, of these chunks, and the event that explains it."""
+    sections = sections_of(record)
+    done = event(record, run_id, **changes)
+    ledger.writes.commit(record, sections, chunks_of(record, sections, texts), done)
+    return record

@@ -83,7 +83,7 @@ def test_what_they_say_is_read(engine: sa.Engine) -> None:
     assert held.suspect is not None
     assert held.suspect.reason == "shrunk"
     [blocking] = ledger.tombstones.blocking("any source at all")
-    assert (blocking.kept_out, blocking.texts) == (("raw-1",), ("text-1",))
+    assert (blocking.blocked_raws, blocking.blocked_texts) == (("raw-1",), ("text-1",))
     [alias] = ledger.sources.aliases(held.source)
     assert (alias.kind, alias.document_id) == (AliasKind.DUPLICATE, held.document_id)
     assert list(ledger.writes.pending()) == [held.document_id]

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from conftest import THROWAWAY, short_folder
-from tidemark.adapters.ledger import locks as lock_waiting
+from tidemark.adapters.ledger import locks
 from tidemark.adapters.ledger.postgres import PostgresLedger
 from tidemark.adapters.services.postgres import EmbeddedPostgres
 from tidemark.domain.errors import LockLostError, SourceBusyError, TidemarkError
@@ -84,8 +84,8 @@ def test_it_has_a_source_once_the_other_run_ends(ledger: Ledger, run_id: str | N
 def test_who_waits_tells_the_log_for_whom(
     ledger: Ledger, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock_waiting, "FIRST_LINE", 0.1)
-    monkeypatch.setattr(lock_waiting, "REMINDER", 60)
+    monkeypatch.setattr(locks, "FIRST_LINE", 0.1)
+    monkeypatch.setattr(locks, "REMINDER", 60)
     caplog.set_level("INFO")
     with (
         ledger.lock("handbook", run_id="run-1"),

@@ -27,9 +27,9 @@ from tidemark.domain.records import (
     RunRecord,
     RunStatus,
     SectionRecord,
+    Sighting,
     SourceState,
     Tombstone,
-    Touch,
     VersionRecord,
 )
 
@@ -559,18 +559,18 @@ class MemoryWrites:
         self.close_intent([key])
         self._runs.record_events([event])
 
-    def mark_seen(self, run_id: str, seen_at: datetime, touches: Sequence[Touch]) -> None:
-        for touch in touches:
-            document = self._tables.documents.get(touch.document_id)
+    def mark_seen(self, run_id: str, seen_at: datetime, sightings: Sequence[Sighting]) -> None:
+        for sighting in sightings:
+            document = self._tables.documents.get(sighting.document_id)
             if document is None:
                 continue
-            self._tables.missed_by.pop(touch.document_id, None)
-            self._tables.documents[touch.document_id] = replace(
+            self._tables.missed_by.pop(sighting.document_id, None)
+            self._tables.documents[sighting.document_id] = replace(
                 document,
-                validators=touch.validators,
-                fetch_fingerprint=touch.fetch_fingerprint,
-                fetched_raw_hash=touch.fetched_raw_hash,
-                suspect=touch.suspect,
+                validators=sighting.validators,
+                fetch_fingerprint=sighting.fetch_fingerprint,
+                fetched_raw_hash=sighting.fetched_raw_hash,
+                suspect=sighting.suspect,
                 last_seen=seen_at,
                 last_run_id=run_id,
                 missing_since=None,

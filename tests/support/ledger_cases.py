@@ -18,8 +18,8 @@ from tidemark.domain.records import (
     RunRecord,
     RunStatus,
     SectionRecord,
+    Sighting,
     Tombstone,
-    Touch,
 )
 from tidemark.ports import Ledger
 
@@ -151,8 +151,8 @@ def tombstone(record: DocumentRecord, run_id: str = RUN, **changes: Any) -> Tomb
     return replace(removal, **changes)
 
 
-def touch(key: UUID, **changes: Any) -> Touch:
-    return replace(Touch(key, Validators(etag='"2"'), "fetch-2", "raw-2"), **changes)
+def sighting(key: UUID, **changes: Any) -> Sighting:
+    return replace(Sighting(key, Validators(etag='"2"'), "fetch-2", "raw-2"), **changes)
 
 
 def commit(

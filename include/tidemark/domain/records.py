@@ -178,7 +178,7 @@ class SectionRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class Sighting:
     """A document that was seen and needs no work: what to remember of it."""
 
     document_id: UUID

@@ -16,9 +16,9 @@ from tidemark.domain.records import (
     RunDocument,
     RunRecord,
     SectionRecord,
+    Sighting,
     SourceState,
     Tombstone,
-    Touch,
     VersionRecord,
 )
 
@@ -153,7 +153,7 @@ class DocumentWrites(Protocol):
         a run that wrote both stay.
         """
 
-    def mark_seen(self, run_id: str, seen_at: datetime, touches: Sequence[Touch]) -> None:
+    def mark_seen(self, run_id: str, seen_at: datetime, sightings: Sequence[Sighting]) -> None:
         """Note that documents were seen: last_seen, validators, fetched_raw_hash, suspect.
 
         Clears missing_*.

@@ -18,8 +18,8 @@ from ledger_cases import (
     later,
     quarantined,
     sections_of,
+    sighting,
     tombstone,
-    touch,
 )
 
 from tidemark.domain.documents import Validators
@@ -106,7 +106,7 @@ def test_only_the_last_version_counts_however_one_came_to_it(
 def test_a_sighting_notes_what_was_seen(ledger: Ledger) -> None:
     record = document(missing_since=NOON, missing_runs=2)
     commit(ledger, record)
-    ledger.writes.mark_seen("run-2", later(9), [touch(record.document_id), touch(uuid4())])
+    ledger.writes.mark_seen("run-2", later(9), [sighting(record.document_id), sighting(uuid4())])
     assert ledger.documents.get(record.document_id) == replace(
         record,
         validators=Validators(etag='"2"'),
@@ -122,8 +122,8 @@ def test_a_sighting_notes_what_was_seen(ledger: Ledger) -> None:
 def test_the_last_sighting_of_a_document_counts(ledger: Ledger) -> None:
     record = document()
     commit(ledger, record)
-    touches = [touch(record.document_id, fetched_raw_hash=h) for h in ("raw-3", "raw-4")]
-    ledger.writes.mark_seen("run-2", later(9), touches)
+    sightings = [sighting(record.document_id, fetched_raw_hash=h) for h in ("raw-3", "raw-4")]
+    ledger.writes.mark_seen("run-2", later(9), sightings)
     found = ledger.documents.get(record.document_id)
     assert found is not None
     assert found.fetched_raw_hash == "raw-4"
@@ -131,11 +131,11 @@ def test_the_last_sighting_of_a_document_counts(ledger: Ledger) -> None:
 
 def test_a_sighting_takes_a_held_version_up_and_lets_it_go(ledger: Ledger) -> None:
     record = commit(ledger, document())
-    ledger.writes.mark_seen("run-2", later(5), [touch(record.document_id, suspect=SUSPECT)])
+    ledger.writes.mark_seen("run-2", later(5), [sighting(record.document_id, suspect=SUSPECT)])
     found = ledger.documents.get(record.document_id)
     assert found is not None
     assert found.suspect == SUSPECT
-    ledger.writes.mark_seen("run-3", later(9), [touch(record.document_id)])
+    ledger.writes.mark_seen("run-3", later(9), [sighting(record.document_id)])
     assert ledger.documents.counts(SOURCE).held == 0
 
 
@@ -155,7 +155,7 @@ def test_a_document_seen_again_starts_from_nothing(ledger: Ledger) -> None:
     record = document()
     commit(ledger, record)
     ledger.writes.mark_missing("run-2", later(10), [record.document_id])
-    ledger.writes.mark_seen("run-3", later(20), [touch(record.document_id)])
+    ledger.writes.mark_seen("run-3", later(20), [sighting(record.document_id)])
     ledger.writes.mark_missing("run-4", later(30), [record.document_id])
     found = ledger.documents.get(record.document_id)
     assert found is not None

@@ -58,8 +58,8 @@ from tidemark.domain.records import (
     DocumentRecord,
     RunDocument,
     SectionRecord,
+    Sighting,
     Tombstone,
-    Touch,
 )
 
 in_flight = sa.Table(
@@ -291,18 +291,18 @@ class PostgresWrites:
 
         self._database.write(write)
 
-    def mark_seen(self, run_id: str, seen_at: datetime, touches: Sequence[Touch]) -> None:
-        # One statement may update a row once: the last touch of a document is the one that counts.
-        latest = list({touch.document_id: touch for touch in touches}.values())
+    def mark_seen(self, run_id: str, seen_at: datetime, sightings: Sequence[Sighting]) -> None:
+        # One statement may update a row once: the last sighting of a document is the one that counts.
+        latest = list({sighting.document_id: sighting for sighting in sightings}.values())
 
         def write(connection: sa.Connection) -> None:
             for batch in batches(latest):
                 values = {
-                    "seen": [touch.document_id for touch in batch],
-                    "new_validators": [touch.validators for touch in batch],
-                    "new_fingerprint": [touch.fetch_fingerprint for touch in batch],
-                    "new_raw_hash": [touch.fetched_raw_hash for touch in batch],
-                    "new_suspect": [touch.suspect for touch in batch],
+                    "seen": [sighting.document_id for sighting in batch],
+                    "new_validators": [sighting.validators for sighting in batch],
+                    "new_fingerprint": [sighting.fetch_fingerprint for sighting in batch],
+                    "new_raw_hash": [sighting.fetched_raw_hash for sighting in batch],
+                    "new_suspect": [sighting.suspect for sighting in batch],
                 }
                 connection.execute(_MARK_SEEN, {**values, "seen_at": seen_at, "run": run_id})
 

@@ -19,7 +19,7 @@ from tidemark.domain.errors import (
     RefusedError,
     TransientError,
 )
-from tidemark.domain.records import DocumentRecord, RunDocument, Touch
+from tidemark.domain.records import DocumentRecord, RunDocument, Sighting
 from tidemark.domain.summary import ChunkCounts
 from tidemark.stages.codec import Planned
 from tidemark.stages.discard import discard_snapshots
@@ -156,8 +156,8 @@ def _block(ctx: Context, version: Version, error: BlockedError) -> Prepared | Ru
         ledger.runs.record_events([event])
     if record is not None:
         known = record.validators, record.fetch_fingerprint, record.fetched_raw_hash
-        touch = Touch(record.document_id, *known)
-        ledger.writes.mark_seen(ctx.job.run_id, now, [touch])
+        sighting = Sighting(record.document_id, *known)
+        ledger.writes.mark_seen(ctx.job.run_id, now, [sighting])
     discard_snapshots(ledger, ctx.deps.artifacts, [version.raw_hash])
     return outcome
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from tidemark.domain.decide import ANOMALIES, Action, Reason
 from tidemark.domain.documents import Outcome
-from tidemark.domain.records import DocumentRecord, HeldVersion, RunDocument, Touch
+from tidemark.domain.records import DocumentRecord, HeldVersion, RunDocument, Sighting
 from tidemark.stages.codec import Planned
 from tidemark.stages.discard import discard_snapshots, discard_vectors
 from tidemark.stages.generations import switch_when_complete
@@ -111,12 +111,12 @@ def _note(
     job: Job, deps: Dependencies, page: Sequence[Planned], records: dict[UUID, DocumentRecord]
 ) -> None:
     """Write down in bulk what was seen, what was missed, and every reason that says something."""
-    touches, missed, events, aliases = [], [], [], []
+    sightings, missed, events, aliases = [], [], [], []
     for planned in page:
         decision = planned.decision
         record = records.get(decision.document_id)
         if record is not None and decision.action is Action.KEEP and _was_seen(planned):
-            touches.append(_touch(job, planned, record, deps))
+            sightings.append(_sighting(job, planned, record, deps))
         if decision.target and decision.action is not Action.REMOVE:
             aliases.append(alias_of(job, planned, deps))
         if record is not None and decision.action is Action.MISS:
@@ -135,7 +135,7 @@ def _note(
                 )
             )
     now = deps.clock()
-    deps.ledger.writes.mark_seen(job.run_id, now, touches)
+    deps.ledger.writes.mark_seen(job.run_id, now, sightings)
     deps.ledger.writes.mark_missing(job.run_id, now, missed)
     deps.ledger.runs.record_events(events)
     deps.ledger.sources.save_aliases(aliases)
@@ -151,18 +151,18 @@ def _was_seen(planned: Planned) -> bool:
     )
 
 
-def _touch(job: Job, planned: Planned, record: DocumentRecord, deps: Dependencies) -> Touch:
+def _sighting(job: Job, planned: Planned, record: DocumentRecord, deps: Dependencies) -> Sighting:
     observed, reason = planned.observed, planned.decision.reason
     if reason in ANOMALIES or observed is None or observed.outcome is not Outcome.FETCHED:
         # Nothing is remembered of bytes that are not believed: they are looked at again every time.
-        return Touch(
+        return Sighting(
             record.document_id,
             record.validators,
             record.fetch_fingerprint,
             record.fetched_raw_hash,
             _suspect(job, planned, record, deps) if reason in ANOMALIES else None,
         )
-    return Touch(
+    return Sighting(
         record.document_id,
         observed.validators,
         deps.source.fingerprint,

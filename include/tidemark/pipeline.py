@@ -28,8 +28,8 @@ from tidemark.stages.generations import ensure_generation, planned_generation
 from tidemark.stages.job import Dependencies, Job, embed_fingerprint, target
 from tidemark.stages.plan.plan import PlanSummary, make_plan
 from tidemark.stages.process.process import BatchSummary, process_batch
-from tidemark.stages.sweep.sweep import SweepSummary
-from tidemark.stages.sweep.sweep import sweep as sweep_source
+from tidemark.stages.sweep import SweepSummary
+from tidemark.stages.sweep import sweep as sweep_source
 from tidemark.stages.takedown.takedown import block_list, finish_takedowns
 
 FAILED_IN_A_ROW = 2

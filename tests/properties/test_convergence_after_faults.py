@@ -14,7 +14,7 @@ from tidemark.domain.identity import document_id
 from tidemark.domain.records import DocumentStatus
 from tidemark.stages.job import plan_key
 from tidemark.stages.plan.plan import read_plan
-from tidemark.stages.sweep.sweep import sweep
+from tidemark.stages.sweep import sweep
 
 A, B, C = URIS[:3]
 ONE, TWO = Setup(), Setup(dimension=24)

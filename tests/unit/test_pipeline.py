@@ -15,7 +15,7 @@ from tidemark.domain.summary import ChunkCounts, RunSummary
 from tidemark.stages.crawl import CrawlSummary
 from tidemark.stages.plan.plan import PlanSummary
 from tidemark.stages.process.process import BatchSummary
-from tidemark.stages.sweep.sweep import SweepSummary
+from tidemark.stages.sweep import SweepSummary
 
 A, B, C = (f"https://example.org/{name}" for name in "abc")
 

@@ -183,7 +183,7 @@ def run_result(ti: Any, run: "RunContext") -> "RunResult":
     from tidemark.stages.crawl import CrawlSummary
     from tidemark.stages.plan.plan import PlanSummary
     from tidemark.stages.process.process import BatchSummary
-    from tidemark.stages.sweep.sweep import SweepSummary
+    from tidemark.stages.sweep import SweepSummary
 
     crawled = ti.xcom_pull(task_ids="crawl")
     planned = ti.xcom_pull(task_ids="plan", key="summary")

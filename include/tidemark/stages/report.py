@@ -17,7 +17,7 @@ from tidemark.stages.generations import waiting
 from tidemark.stages.job import Dependencies, Job, embed_fingerprint
 from tidemark.stages.plan.plan import PlanSummary
 from tidemark.stages.process.process import BatchSummary
-from tidemark.stages.sweep.sweep import COUNTED_ONLY, SweepSummary
+from tidemark.stages.sweep import COUNTED_ONLY, SweepSummary
 
 ATTENTION = 20
 """Documents named in a summary; the ledger has them all."""

@@ -16,7 +16,7 @@ from tidemark.domain.identity import document_id
 from tidemark.domain.records import TAKEN_DOWN, DocumentRecord, Tombstone
 from tidemark.ports import ArtifactStore, Ledger, VectorIndex
 from tidemark.stages.job import Stores
-from tidemark.stages.sweep.remove import has_moved_from
+from tidemark.stages.sweep import has_moved_from
 
 FOLDER = "takedowns/"
 

@@ -1,1 +1,0 @@
-"""Removal of documents that are gone."""

@@ -79,8 +79,8 @@ class Measured:
 
 def crawl(url: str, known: Known, pages: int) -> Measured:
     options = WebsiteOptions(
-        url=url, allow_private=True, concurrency=CONCURRENCY, max_pages=pages + 10, max_depth=None,
-        timeout=60,
+        url=url, allow_private=True, concurrency=CONCURRENCY, max_pages=pages + 10, max_depth=100_000,
+        delay=0.0, timeout=60,
     )  # fmt: skip
     outcomes: Counter[str] = Counter()
     size, complete = 0, False

@@ -16,6 +16,7 @@ from urllib.request import ProxyHandler, build_opener
 import h2.config
 import h2.connection
 import h2.events
+import httpcore
 import pytest
 import trustme
 from sites import Crawled, Page, Site, crawl_all
@@ -360,17 +361,17 @@ def test_a_redirect_to_a_private_address_is_refused_on_the_address_it_leads_to(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where = {"docs.example": "93.184.216.34", "www.docs.example": "127.0.0.1"}
-    connect = website_addresses.connect
+    connect = httpcore.AnyIOBackend.connect_tcp
 
     def getaddrinfo(host: str, port: int, *_: object, **__: object) -> list[object]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (where[host], port))]
 
-    async def to_the_test_site(address: str, port: int, *told: Any) -> Any:
+    async def to_the_test_site(backend: Any, address: str, port: int, *told: Any) -> Any:
         assert address == "93.184.216.34"
-        return await connect("127.0.0.1", site.port, *told)
+        return await connect(backend, "127.0.0.1", site.port, *told)
 
     monkeypatch.setattr(website_addresses.socket, "getaddrinfo", getaddrinfo)
-    monkeypatch.setattr(website_addresses, "connect", to_the_test_site)
+    monkeypatch.setattr(httpcore.AnyIOBackend, "connect_tcp", to_the_test_site)
     site.pages.update(
         {"/": "<a href='/a'>a</a><a href='/b'>b</a>", "/b": "b",
          "/a": Page(location="http://www.docs.example/inside")}
@@ -392,14 +393,14 @@ def test_answers_without_a_body_and_short_error_pages_leave_the_connection_open(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connections = 0
-    connect = website_addresses.connect
+    connect = httpcore.AnyIOBackend.connect_tcp
 
     async def counted(*told: Any) -> Any:
         nonlocal connections
         connections += 1
         return await connect(*told)
 
-    monkeypatch.setattr(website_addresses, "connect", counted)
+    monkeypatch.setattr(httpcore.AnyIOBackend, "connect_tcp", counted)
     names = [f"/{n}" for n in range(20)]
     site.pages["/"] = "".join(f"<a href='{name}'>x</a><a href='/no{name}'>x</a>" for name in names)
     site.pages.update(dict.fromkeys(names, "text"))

@@ -8,11 +8,10 @@ is not asked for, unless private addresses are allowed.
 
 import asyncio
 import socket
-import ssl
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from ssl import SSLContext
 from time import monotonic
 from types import TracebackType
@@ -22,185 +21,6 @@ import httpcore
 import httpx
 
 from tidemark.adapters.sources.network import permitted
-
-# Network streams for httpcore right on asyncio's transports.
-#
-# httpcore's own go through a further library, and ask the system about every idle connection at every
-# request; that is half the cost of a short answer.
-
-_MAX_BUFFERED_BYTES = 262_144
-_WOKEN, _TOO_LATE = True, False
-
-
-class Connection(asyncio.Protocol):
-    """One connection: what came in, and who waits for it."""
-
-    def __init__(self) -> None:
-        self.transport: asyncio.Transport | None = None
-        self.arrived = bytearray()
-        self.ended = False
-        self.failure: Exception | None = None
-        self._is_paused = False
-        self._is_full = False
-        self._waiting: set[asyncio.Future[bool]] = set()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if isinstance(transport, asyncio.Transport):
-            self.transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self.arrived += data
-        if len(self.arrived) > _MAX_BUFFERED_BYTES and not self._is_paused and self.transport:
-            self._is_paused = True
-            self.transport.pause_reading()
-        self._wake()
-
-    def eof_received(self) -> bool:
-        self.ended = True
-        self._wake()
-        return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.ended = True
-        self.failure = exc
-        self._is_full = False
-        self._wake()
-
-    def pause_writing(self) -> None:
-        self._is_full = True
-
-    def resume_writing(self) -> None:
-        self._is_full = False
-        self._wake()
-
-    def taken(self, size: int) -> bytes:
-        """Take what arrived, to so many bytes."""
-        piece = bytes(self.arrived[:size])
-        del self.arrived[:size]
-        if self._is_paused and not self.ended and self.transport:
-            self._is_paused = False
-            self.transport.resume_reading()
-        return piece
-
-    async def until_readable(self, seconds: float | None) -> bool:
-        """Wait for bytes or the end; False when the time is over."""
-        while not self.arrived and not self.ended:
-            if not await self._woken(seconds):
-                return False
-        return True
-
-    async def until_writable(self, seconds: float | None) -> bool:
-        """Wait for room; False when the time is over."""
-        while self._is_full and not self.ended:
-            if not await self._woken(seconds):
-                return False
-        return True
-
-    async def _woken(self, seconds: float | None) -> bool:
-        loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[bool] = loop.create_future()
-        self._waiting.add(waiter)
-        timer = None if seconds is None else loop.call_later(seconds, _answer, waiter, _TOO_LATE)
-        try:
-            return await waiter
-        finally:
-            self._waiting.discard(waiter)
-            if timer is not None:
-                timer.cancel()
-
-    def _wake(self) -> None:
-        for waiter in self._waiting:
-            _answer(waiter, _WOKEN)
-
-
-def _answer(waiter: "asyncio.Future[bool]", answer: bool) -> None:
-    if not waiter.done():
-        waiter.set_result(answer)
-
-
-class Stream(httpcore.AsyncNetworkStream):
-    """A ``Connection`` as httpcore wants it."""
-
-    def __init__(self, connection: Connection, transport: asyncio.Transport) -> None:
-        self._connection = connection
-        self._transport = transport
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
-        connection = self._connection
-        if not await connection.until_readable(timeout):
-            raise httpcore.ReadTimeout
-        if not connection.arrived and connection.failure is not None:
-            raise httpcore.ReadError(str(connection.failure)) from connection.failure
-        return connection.taken(max_bytes)
-
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        if not buffer:
-            return
-        if self._transport.is_closing():
-            raise httpcore.WriteError("the connection is closed")
-        self._transport.write(buffer)
-        if not await self._connection.until_writable(timeout):
-            raise httpcore.WriteTimeout
-
-    async def aclose(self) -> None:
-        # All that matters was sent: nothing is lost, and nobody waits for the other side's farewell.
-        self._transport.abort()
-
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109
-    ) -> httpcore.AsyncNetworkStream:
-        loop = asyncio.get_running_loop()
-        secured = Connection()
-        try:
-            async with asyncio.timeout(timeout):
-                transport = await loop.start_tls(
-                    self._transport, secured, ssl_context, server_hostname=server_hostname
-                )
-        except TimeoutError as error:
-            self._transport.abort()
-            raise httpcore.ConnectTimeout("no secure connection in time") from error
-        except OSError as error:
-            self._transport.abort()
-            raise httpcore.ConnectError(str(error)) from error
-        if transport is None:
-            raise httpcore.ConnectError("the connection was closed")
-        secured.connection_made(transport)
-        return Stream(secured, transport)
-
-    def get_extra_info(self, info: str) -> Any:
-        if info == "is_readable":
-            # An idle connection on which something arrives was given up by the other side.
-            return bool(self._connection.arrived) or self._connection.ended
-        names = {"client_addr": "sockname", "server_addr": "peername"}
-        return self._transport.get_extra_info(names.get(info, info))
-
-
-async def connect(
-    address: str,
-    port: int,
-    seconds: float | None,
-    local_address: str | None = None,
-    options: tuple[httpcore.SOCKET_OPTION, ...] = (),
-) -> Stream:
-    """Connect to an address, not a name. Raises ``httpcore.ConnectError`` and ``ConnectTimeout``."""
-    loop = asyncio.get_running_loop()
-    local = None if local_address is None else (local_address, 0)
-    try:
-        async with asyncio.timeout(seconds):
-            transport, connection = await loop.create_connection(
-                Connection, address, port, local_addr=local
-            )
-    except TimeoutError as error:
-        raise httpcore.ConnectTimeout("no connection in time") from error
-    except OSError as error:
-        raise httpcore.ConnectError(str(error)) from error
-    for option in options:
-        transport.get_extra_info("socket").setsockopt(*option)
-    return Stream(connection, transport)
-
 
 _JUDGED_FOR_SECONDS = 60.0
 _MAX_JUDGED = 1_000
@@ -219,7 +39,7 @@ async def permitted_addresses(host: str, port: int, *, allow_private: bool) -> l
     return permitted(host, found, allow_private=allow_private)
 
 
-class GuardedBackend(httpcore.AsyncNetworkBackend):
+class GuardedBackend(httpcore.AnyIOBackend):
     """Connects to public addresses only, or to any with ``allow_private``."""
 
     def __init__(self, *, allow_private: bool) -> None:
@@ -233,7 +53,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        options = tuple(socket_options or ())
+        """Connect to the very address that was judged: a name may mean another one by then."""
         failure: Exception = httpcore.ConnectError(f"the name {host} has no address")
         try:
             async with asyncio.timeout(timeout):
@@ -242,19 +62,18 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             raise httpcore.ConnectTimeout(f"the name {host} cannot be resolved in time") from error
         for address in addresses:
             try:
-                return await connect(address, port, timeout, local_address, options)
+                return await super().connect_tcp(
+                    address, port, timeout, local_address, socket_options
+                )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure
 
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
+class GuardedTransport(httpx.AsyncBaseTransport):
+    """Sends httpx's requests through a pool of httpcore's that connects through the guard, or a proxy.
 
-class GuardedTransport(httpx.AsyncHTTPTransport):
-    """httpx's transport over a pool that connects through the guard, or through a proxy.
-
-    httpx has no public way to hand it a network backend, so the pool that it would make is replaced.
+    httpx's own transport has no public way to be given a network backend.
     """
 
     def __init__(
@@ -265,27 +84,43 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
         allow_private: bool,
         proxy: httpx.Proxy | None = None,
     ) -> None:
-        super().__init__(verify=context, trust_env=False, http2=True, limits=limits)
         self._judges = proxy is not None and not allow_private
         self._judged: dict[tuple[str, int], float] = {}
-        self._pool = (
-            httpcore.AsyncConnectionPool(
-                ssl_context=context,
-                max_connections=limits.max_connections,
-                max_keepalive_connections=limits.max_keepalive_connections,
-                keepalive_expiry=limits.keepalive_expiry,
-                http1=True,
-                http2=True,
-                network_backend=GuardedBackend(allow_private=allow_private),
-            )
-            if proxy is None
-            else _proxy_pool(context, limits, proxy)
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=context,
+            proxy=None if proxy is None else _proxy(proxy, context),
+            max_connections=limits.max_connections,
+            max_keepalive_connections=limits.max_keepalive_connections,
+            keepalive_expiry=limits.keepalive_expiry,
+            http1=True,
+            http2=True,
+            network_backend=GuardedBackend(allow_private=allow_private or proxy is not None),
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if self._judges:
             await self._judge(request.url)
-        return await super().handle_async_request(request)
+        url = request.url
+        asked = httpcore.Request(
+            method=request.method,
+            url=httpcore.URL(
+                scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+            ),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
+        with _translated(request):
+            answer = await self._pool.handle_async_request(asked)
+        return httpx.Response(
+            answer.status,
+            headers=answer.headers,
+            stream=_Body(answer, request),
+            extensions=answer.extensions,
+        )
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
 
     async def _judge(self, url: httpx.URL) -> None:
         target = (url.host, url.port or (443 if url.scheme == "https" else 80))
@@ -300,25 +135,41 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
         self._judged[target] = monotonic() + _JUDGED_FOR_SECONDS
 
 
-def _proxy_pool(
-    context: SSLContext, limits: httpx.Limits, proxy: httpx.Proxy
-) -> httpcore.AsyncHTTPProxy:
-    return httpcore.AsyncHTTPProxy(
-        proxy_url=httpcore.URL(
-            scheme=proxy.url.raw_scheme,
-            host=proxy.url.raw_host,
-            port=proxy.url.port,
-            target=proxy.url.raw_path,
+class _Body(httpx.AsyncByteStream):
+    """The body of an answer, read as it comes."""
+
+    def __init__(self, answer: httpcore.Response, request: httpx.Request) -> None:
+        self._answer = answer
+        self._request = request
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with _translated(self._request):
+            async for piece in self._answer.aiter_stream():
+                yield piece
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()
+
+
+@contextmanager
+def _translated(request: httpx.Request) -> Iterator[None]:
+    """httpcore's errors as httpx's, which have the same names."""
+    try:
+        yield
+    except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError,
+            httpcore.ProxyError, httpcore.UnsupportedProtocol) as error:  # fmt: skip
+        kind: type[httpx.RequestError] = getattr(httpx, type(error).__name__, httpx.NetworkError)
+        raise kind(str(error), request=request) from error
+
+
+def _proxy(proxy: httpx.Proxy, context: SSLContext) -> httpcore.Proxy:
+    url = proxy.url
+    return httpcore.Proxy(
+        url=httpcore.URL(
+            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
         ),
-        proxy_auth=proxy.raw_auth,
-        ssl_context=context,
-        proxy_ssl_context=context if proxy.url.scheme == "https" else None,
-        max_connections=limits.max_connections,
-        max_keepalive_connections=limits.max_keepalive_connections,
-        keepalive_expiry=limits.keepalive_expiry,
-        http1=True,
-        http2=True,
-        network_backend=GuardedBackend(allow_private=True),
+        auth=proxy.raw_auth,
+        ssl_context=context if url.scheme == "https" else None,
     )
 
 

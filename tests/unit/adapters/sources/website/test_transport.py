@@ -55,13 +55,13 @@ def connected(
 ) -> list[str]:
     tried: list[str] = []
 
-    async def connect(host: str, *_: object) -> httpcore.AsyncNetworkStream:
+    async def connect(_backend: object, host: str, *_: object) -> httpcore.AsyncNetworkStream:
         tried.append(host)
         if host in failing:
             raise httpcore.ConnectError("refused")
         return httpcore.AsyncNetworkStream()
 
-    monkeypatch.setattr("tidemark.adapters.sources.website.transport.connect", connect)
+    monkeypatch.setattr(httpcore.AnyIOBackend, "connect_tcp", connect)
     return tried
 
 

@@ -46,14 +46,14 @@ def preview_takedown(container: Container, uri: str, source: str | None) -> list
 
 def list_takedowns(container: Container) -> list[dict[str, Any]]:
     """All that is blocked, and the takedowns that were cut short, by source and address."""
-    stones = {
-        (stone.source, stone.uri): stone
+    tombstones = {
+        (tombstone.source, tombstone.uri): tombstone
         for name in _sources(container)
-        for stone in container.ledger.tombstones.blocking(name)
+        for tombstone in container.ledger.tombstones.blocking(name)
     }
     finished = [
-        _listed(*key, stone.removed_at.isoformat(), all_sources=stone.all_sources)
-        for key, stone in sorted(stones.items())
+        _listed(*key, tombstone.removed_at.isoformat(), all_sources=tombstone.all_sources)
+        for key, tombstone in sorted(tombstones.items())
     ]
     pending = [
         _listed(request.document.source, uri, None, all_sources=request.all_sources)
@@ -91,18 +91,19 @@ def undo_takedown(container: Container, uri: str, source: str | None) -> list[di
 def _refuse_undoing_another(container: Container, uri: str, source: str | None) -> None:
     for name in [source] if source is not None else _sources(container):
         for spelled in spellings(uri):
-            stone = blocking_tombstone(container.ledger, name, spelled)
-            if stone is not None and stone.uri == spelled:
+            tombstone = blocking_tombstone(container.ledger, name, spelled)
+            if tombstone is not None and tombstone.uri == spelled:
                 raise PermanentError(
                     f"{spelled} was not taken down from {name} alone; it is kept out of every source "
-                    f"since it was taken down from {stone.source} on {stone.removed_at:%Y-%m-%d}.",
-                    f"To let it in everywhere: tidemark takedown {stone.uri} --undo",
+                    f"since it was taken down from {tombstone.source} on {tombstone.removed_at:%Y-%m-%d}.",
+                    f"To let it in everywhere: tidemark takedown {tombstone.uri} --undo",
                 )
-            if stone is not None:
+            if tombstone is not None:
                 raise PermanentError(
                     f"{spelled} was not taken down itself; it is kept out because it is, or leads to, "
-                    f"{stone.uri} (source {name}), which was taken down on {stone.removed_at:%Y-%m-%d}.",
-                    f"To let both in: tidemark takedown {stone.uri} --undo",
+                    f"{tombstone.uri} (source {name}), which was taken down on "
+                    f"{tombstone.removed_at:%Y-%m-%d}.",
+                    f"To let both in: tidemark takedown {tombstone.uri} --undo",
                 )
 
 

@@ -19,8 +19,10 @@ class Match:
 
     @property
     def sentence(self) -> str:
-        stone = self.tombstone
-        return f"{self.how} {stone.uri}, which was taken down on {stone.removed_at:%Y-%m-%d}"
+        tombstone = self.tombstone
+        return (
+            f"{self.how} {tombstone.uri}, which was taken down on {tombstone.removed_at:%Y-%m-%d}"
+        )
 
 
 IS, LEADS_TO, MOVED_FROM, HAS_TEXT_OF = WAYS = ("is", "leads to", "moved from", "has the text of")
@@ -44,25 +46,29 @@ class BlockList:
     def of(
         cls, source: str, tombstones: Iterable[Tombstone], pending: Iterable[UUID] = ()
     ) -> "BlockList":
-        stones = list(tombstones)
+        tombstones = list(tombstones)
         return cls(
             source,
-            {stone.uri: stone for stone in stones},
+            {tombstone.uri: tombstone for tombstone in tombstones},
             {
-                raw: stone
-                for stone in stones
-                for raw in (*stone.blocked_raws, stone.raw_hash)
+                raw: tombstone
+                for tombstone in tombstones
+                for raw in (*tombstone.blocked_raws, tombstone.raw_hash)
                 if raw
             },
-            {text: stone for stone in stones for text in stone.blocked_texts},
+            {text: tombstone for tombstone in tombstones for text in tombstone.blocked_texts},
             frozenset(pending),
         )
 
     def reason(self, uri: str) -> str:
         """Why a document is blocked that was taken down itself."""
-        stone = self.by_uri[uri]
-        by = "" if stone.source == self.source else f" from every source, as one of {stone.source},"
-        return f"was taken down{by} on {stone.removed_at:%Y-%m-%d}"
+        tombstone = self.by_uri[uri]
+        by = (
+            ""
+            if tombstone.source == self.source
+            else f" from every source, as one of {tombstone.source},"
+        )
+        return f"was taken down{by} on {tombstone.removed_at:%Y-%m-%d}"
 
     def at_address(self, item: CrawlItem, *, is_live: bool) -> Observation | None:
         """The observation of an item that is blocked for where it is, or leads; else None.

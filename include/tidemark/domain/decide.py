@@ -225,7 +225,7 @@ def decide(
         return replace(decision, action=without, reason=Reason.TAKEN_DOWN)
     if observed.outcome in _REMOVALS:
         gone = replace(decision, action=without, reason=_REMOVALS[observed.outcome])
-        return _kept_out(gone, observed, record, target, in_flight) if observed.target else gone
+        return _blocked(gone, observed, record, target, in_flight) if observed.target else gone
     if observed.outcome in _LEADING and around.target_here:
         reason = _LEADING[observed.outcome]
         return replace(decision, action=without, reason=reason, target=observed.target)
@@ -248,7 +248,7 @@ def decide(
     return _known(decision, observed, record, target, in_flight=in_flight)
 
 
-def _kept_out(
+def _blocked(
     decision: Decision,
     observed: Observation,
     record: DocumentRecord | None,
@@ -258,11 +258,11 @@ def _kept_out(
     """What was taken down, at its own address, as a new document or as a newer version of another."""
     if record is not None and record.raw_hash is None and observed.target != observed.uri:
         return decision  # Not by order: its tombstone would keep the address itself out.
-    kept_out = replace(decision, reason=Reason.TAKEN_DOWN)
+    blocked = replace(decision, reason=Reason.TAKEN_DOWN)
     if record is None or observed.target == observed.uri:
-        return kept_out
+        return blocked
     restored = restore_snapshot(record, target, in_flight=in_flight)
-    return restored or replace(kept_out, action=Action.KEEP)
+    return restored or replace(blocked, action=Action.KEEP)
 
 
 def _new(

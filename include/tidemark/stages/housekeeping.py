@@ -225,8 +225,8 @@ class _Collector:
         try:
             with ledger.lock(source):
                 limit = self._before(self.retention.grace)
-                while stones := ledger.tombstones.restorable(source, limit):
-                    ids = [stone.document_id for stone in stones]
+                while tombstones := ledger.tombstones.restorable(source, limit):
+                    ids = [tombstone.document_id for tombstone in tombstones]
                     ledger.versions.forget(ids)
                     ledger.tombstones.expire(ids)
                     count += len(ids)
@@ -352,10 +352,10 @@ class _References(UsesTempDatabase):
         """Those of documents that nothing could restore."""
         owners = {entry.key: _owner(entry.key) for entry in page}
         ids = [owner for owner in owners.values() if owner is not None]
-        stones = self._ledger.tombstones.by_id(ids)
+        tombstones = self._ledger.tombstones.by_id(ids)
         for entry in page:
             owner = owners[entry.key]
-            if owner is not None and (owner not in stones or stones[owner].expired):
+            if owner is not None and (owner not in tombstones or tombstones[owner].expired):
                 yield entry
 
     def unused_run_files(self, page: list[ArtifactEntry]) -> Iterator[ArtifactEntry]:

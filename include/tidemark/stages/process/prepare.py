@@ -193,10 +193,12 @@ def _is_older(
 ) -> bool:
     """Was the document indexed from later bytes, or removed, after these were fetched?"""
     if record is None:
-        stone = ctx.deps.ledger.tombstones.by_id([decision.document_id]).get(decision.document_id)
+        tombstone = ctx.deps.ledger.tombstones.by_id([decision.document_id]).get(
+            decision.document_id
+        )
         # What was taken down stays out, however late this run fetched it.
-        return stone is not None and (
-            stone.taken_down or is_later(stone.removed_at, fetched_at, ctx.deps.clock)
+        return tombstone is not None and (
+            tombstone.taken_down or is_later(tombstone.removed_at, fetched_at, ctx.deps.clock)
         )
     other = record.raw_hash not in (None, decision.raw_hash)
     return other and is_later(record.fetched_at, fetched_at, ctx.deps.clock)

@@ -13,7 +13,7 @@ from uuid import UUID
 from tidemark.domain.decide import DUPLICATE_FROM, ELSEWHERE
 from tidemark.domain.documents import Anomaly, Observation
 from tidemark.domain.identity import document_id
-from tidemark.domain.records import TAKEN_DOWN, DocumentRecord, Tombstone
+from tidemark.domain.records import TAKEN_DOWN, Alias, DocumentRecord, Tombstone
 from tidemark.ports import ArtifactStore, Ledger, VectorIndex
 from tidemark.stages.job import Stores
 from tidemark.stages.sweep import has_moved_from
@@ -41,7 +41,6 @@ class TakedownRequest:
     run_id: what its events, tombstones and epoch are told by.
     requested_at: when it was first written down.
     uris: the document's address and its others, by the id that each has.
-    own_bytes: by id, the bytes that stood there last, where there are such.
     blocked_raws, blocked_texts: hashes of all bytes and of all main texts that were its own.
     removed_twins: documents of the source that were removed before, and had the same bytes; what could
         restore them goes too.
@@ -54,7 +53,6 @@ class TakedownRequest:
     requested_at: datetime
     document: DocumentRef
     uris: dict[UUID, str]
-    own_bytes: dict[UUID, str] = field(default_factory=dict)
     blocked_raws: frozenset[str] = frozenset()
     blocked_texts: frozenset[str] = frozenset()
     removed_twins: frozenset[UUID] = frozenset()
@@ -76,17 +74,28 @@ class TakedownRequest:
     def all_ids(self) -> list[UUID]:
         return [*self.ids, *self.removed_twins]
 
+    def joined(self, other: "TakedownRequest") -> "TakedownRequest":
+        """With what another one of the same document knows."""
+        return replace(
+            self,
+            uris=self.uris | other.uris,
+            blocked_raws=self.blocked_raws | other.blocked_raws,
+            blocked_texts=self.blocked_texts | other.blocked_texts,
+            removed_twins=self.removed_twins | other.removed_twins,
+            raws=self.raws | other.raws,
+            all_sources=self.all_sources or other.all_sources,
+        )
+
     def with_fetched(self, fetched: Mapping[str, Observation]) -> "TakedownRequest":
         """With what runs fetched of it, by the hash of the bytes.
 
         A page that was not believed is not its own: others may well be answered with the same.
         """
         believed = {raw: o for raw, o in fetched.items() if o.anomaly is None}
-        texts = {o.text_hash for o in believed.values() if o.text_hash and is_long(o.text_length)}
         return replace(
             self,
             blocked_raws=self.blocked_raws | believed.keys(),
-            blocked_texts=self.blocked_texts | texts,
+            blocked_texts=self.blocked_texts | _texts(believed.values()),
             raws=self.raws | fetched.keys(),
         )
 
@@ -102,7 +111,7 @@ class TakedownRequest:
             self.document.source,
             self.uris[key],
             "",
-            self.own_bytes.get(key) or None,
+            None,
             standing.removed_at if standing else now,
             TAKEN_DOWN,
             standing.run_id if standing else self.run_id,
@@ -114,39 +123,43 @@ class TakedownRequest:
 
     def encoded(self) -> bytes:
         ref = self.document
-        return json.dumps(
-            {
-                "run_id": self.run_id,
-                "ordered_at": self.requested_at.isoformat(),
-                "found": [ref.source, ref.uri, str(ref.document_id)],
-                "uris": {str(key): uri for key, uri in self.uris.items()},
-                "own_bytes": {str(key): raw for key, raw in self.own_bytes.items()},
-                "kept_out": sorted(self.blocked_raws),
-                "texts": sorted(self.blocked_texts),
-                "graves": sorted(map(str, self.removed_twins)),
-                "raws": sorted(self.raws),
-                "counts": self.counts,
-                "everywhere": self.all_sources,
-            }
-        ).encode()
+        values = {
+            "run_id": self.run_id,
+            "ordered_at": self.requested_at.isoformat(),
+            "found": [ref.source, ref.uri, str(ref.document_id)],
+            "uris": {str(key): uri for key, uri in self.uris.items()},
+            "kept_out": sorted(self.blocked_raws),
+            "texts": sorted(self.blocked_texts),
+            "graves": sorted(map(str, self.removed_twins)),
+            "raws": sorted(self.raws),
+            "counts": self.counts,
+            "everywhere": self.all_sources,
+        }
+        return json.dumps(values).encode()
 
     @classmethod
     def decoded(cls, data: bytes) -> "TakedownRequest":
         values = json.loads(data)
         source, uri, key = values["found"]
+        # Requests of before have the bytes of each address beside the others.
+        raws = [*values["kept_out"], *values.get("own_bytes", {}).values()]
         return cls(
             values["run_id"],
             datetime.fromisoformat(values["ordered_at"]),
             DocumentRef(source, uri, UUID(key)),
             {UUID(k): uri for k, uri in values["uris"].items()},
-            {UUID(k): raw for k, raw in values["own_bytes"].items()},
-            frozenset(values["kept_out"]),
+            frozenset(filter(None, raws)),
             frozenset(values["texts"]),
             frozenset(map(UUID, values["graves"])),
             frozenset(values["raws"]),
             values["counts"],
             values["everywhere"],
         )
+
+
+def _texts(texts: Iterable[DocumentRecord | Alias | Observation]) -> set[str]:
+    """The hashes of those that are long enough: shorter ones may be equal by chance."""
+    return {t.text_hash for t in texts if t.text_hash and (t.text_length or 0) >= DUPLICATE_FROM}
 
 
 def unfinished(artifacts: ArtifactStore, source: str | None = None) -> Iterator[TakedownRequest]:
@@ -201,8 +214,8 @@ def _named(stores: Stores, uri: str) -> Iterator[tuple[str, DocumentRef]]:
     for request in unfinished(stores.artifacts):
         if uri in request.uris.values():
             yield request.document.source, request.document
-    for stone in ledger.tombstones.by_uri(uri):
-        yield stone.source, _ref(stone)
+    for tombstone in ledger.tombstones.by_uri(uri):
+        yield tombstone.source, _ref(tombstone)
 
 
 def _ref(one: DocumentRecord | Tombstone) -> DocumentRef:
@@ -230,72 +243,47 @@ def gather(
 ) -> TakedownRequest:
     """A request with everything that the ledger knows to be of its document, and what earlier attempts knew.
 
-    Without what only the listings of runs tell (``TakedownRequest.with_fetched``). What was taken down from
-    all sources before stays so. targets: where its address has been seen to lead.
+    Without what only artifacts tell. What was taken down from all sources before stays so. targets: where
+    its address has been seen to lead.
     """
-    ledger = stores.ledger
+    ledger, source, own = stores.ledger, request.document.source, request.document.document_id
     for begun in unfinished(stores.artifacts):
-        if request.document.document_id in begun.uris:
-            request = _merged(begun, request)
-    request = _with_addresses(ledger, request)
-    records = list(ledger.documents.by_id(request.ids).values())
-    aliases = ledger.sources.aliases_of(request.document.document_id)
-    stones = [s for s in ledger.tombstones.by_id(request.ids).values() if s.taken_down]
-    own = {*request.own_bytes.values()}
-    own |= {version.raw_hash for key in request.ids for version in ledger.versions.of(key)}
-    own |= {raw for r in records for raw in (r.raw_hash, r.failure and r.failure.raw_hash) if raw}
-    raws = own | {record.fetched_raw_hash for record in records}
+        if own in begun.uris:
+            request = begun.joined(request)
+    aliases = ledger.sources.aliases_of(own)
+    uris = request.uris | {document_id(alias.source, alias.uri): alias.uri for alias in aliases}
+    tombstones = ledger.tombstones.by_id(list(uris))
+    takedowns = {t.run_id for t in tombstones.values() if t.taken_down}
+    if takedowns:
+        # The addresses that were taken down with it.
+        together = ledger.tombstones.blocking(source)
+        tombstones |= {
+            t.document_id: t for t in together if t.run_id in takedowns and t.source == source
+        }
+        uris |= {key: t.uri for key, t in tombstones.items()}
+    records = list(ledger.documents.by_id(list(uris)).values())
+    raws = {alias.raw_hash or "" for alias in aliases}
+    raws |= {tombstone.raw_hash or "" for tombstone in tombstones.values()}
+    raws |= {version.raw_hash for key in uris for version in ledger.versions.of(key)}
+    for record in records:
+        raws |= {record.raw_hash or record.fetched_raw_hash}
+        raws |= {record.failure.raw_hash} if record.failure else set()
+    fetched = {r.fetched_raw_hash: r for r in records}
     # An interstitial that stood before it is none of its own.
-    own |= {record.fetched_raw_hash for record in records if _is_believed(record)}
-    own |= {raw for stone in stones for raw in stone.blocked_raws}
-    texts = {r.text_hash or "" for r in records if is_long(r.text_length)}
-    texts |= {a.text_hash or "" for a in aliases if is_long(a.text_length)}
-    texts |= {text for stone in stones for text in stone.blocked_texts}
+    blocked = raws | {raw for raw, record in fetched.items() if _is_believed(record)}
+    standing = [tombstone for tombstone in tombstones.values() if tombstone.taken_down]
     request = replace(
         request,
-        raws=(request.raws | raws) - {""},
-        blocked_raws=(request.blocked_raws | own) - {""},
-        blocked_texts=(request.blocked_texts | texts) - {""},
-        all_sources=request.all_sources or any(stone.all_sources for stone in stones),
+        uris=uris,
+        raws=(request.raws | raws | fetched.keys()) - {""},
+        blocked_raws=request.blocked_raws.union(blocked, *(t.blocked_raws for t in standing))
+        - {""},
+        blocked_texts=request.blocked_texts.union(
+            _texts([*records, *aliases]), *(t.blocked_texts for t in standing)
+        ),
+        all_sources=request.all_sources or any(t.all_sources for t in standing),
     )
     return _with_old_addresses(ledger, request, targets)
-
-
-def _merged(begun: TakedownRequest, request: TakedownRequest) -> TakedownRequest:
-    return replace(
-        begun,
-        uris=request.uris | begun.uris,
-        own_bytes=request.own_bytes | begun.own_bytes,
-        blocked_raws=request.blocked_raws | begun.blocked_raws,
-        blocked_texts=request.blocked_texts | begun.blocked_texts,
-        removed_twins=request.removed_twins | begun.removed_twins,
-        raws=request.raws | begun.raws,
-        all_sources=request.all_sources or begun.all_sources,
-    )
-
-
-def _with_addresses(ledger: Ledger, request: TakedownRequest) -> TakedownRequest:
-    """With the other addresses that lead to the document, and those taken down with it."""
-    uris, own_bytes = dict(request.uris), dict(request.own_bytes)
-    for alias in ledger.sources.aliases_of(request.document.document_id):
-        key = document_id(alias.source, alias.uri)
-        uris[key] = alias.uri
-        if alias.raw_hash:
-            own_bytes[key] = alias.raw_hash
-    stones = ledger.tombstones.by_id(list(uris))
-    takedowns = {stone.run_id for stone in stones.values() if stone.taken_down}
-    if takedowns:
-        for stone in ledger.tombstones.blocking(request.document.source):
-            if stone.run_id in takedowns and stone.source == request.document.source:
-                uris[stone.document_id] = stone.uri
-                stones[stone.document_id] = stone
-    for key, stone in stones.items():
-        if stone.raw_hash:
-            own_bytes.setdefault(key, stone.raw_hash)
-    for key, record in ledger.documents.by_id(list(uris)).items():
-        if raw := record.raw_hash or record.fetched_raw_hash:
-            own_bytes[key] = raw
-    return replace(request, uris=uris, own_bytes=own_bytes)
 
 
 def _with_old_addresses(
@@ -306,14 +294,12 @@ def _with_old_addresses(
     And with the one that a run is moving it to, while it has not come to removing it from where it was.
     """
     source, raws = request.document.source, sorted(request.raws)
-    uris, own_bytes = dict(request.uris), dict(request.own_bytes)
-    twins = set(request.removed_twins)
-    for stone in ledger.tombstones.by_raw(source, raws):
-        if stone.reason in ELSEWHERE:
-            uris.setdefault(stone.document_id, stone.uri)
-            own_bytes.setdefault(stone.document_id, stone.raw_hash or "")
-        elif stone.document_id not in uris:
-            twins.add(stone.document_id)
+    uris, twins = dict(request.uris), set(request.removed_twins)
+    for tombstone in ledger.tombstones.by_raw(source, raws):
+        if tombstone.reason in ELSEWHERE:
+            uris.setdefault(tombstone.document_id, tombstone.uri)
+        elif tombstone.document_id not in uris:
+            twins.add(tombstone.document_id)
     first = ledger.documents.get(request.document.document_id)
     if first is not None:
         moving = {record.document_id: record for record in ledger.documents.by_raw(source, raws)}
@@ -324,14 +310,8 @@ def _with_old_addresses(
                 continue
             if any(has_moved_from(ledger, record, uri) for uri in request.uris.values()):
                 uris[key] = record.uri
-                own_bytes[key] = record.raw_hash or ""
-    return replace(request, uris=uris, own_bytes=own_bytes, removed_twins=frozenset(twins))
+    return replace(request, uris=uris, removed_twins=frozenset(twins))
 
 
 def _is_believed(record: DocumentRecord) -> bool:
     return record.suspect is None or record.suspect.reason == Anomaly.SHRUNK.value
-
-
-def is_long(text_length: int | None) -> bool:
-    """Shorter texts may be equal by chance."""
-    return (text_length or 0) >= DUPLICATE_FROM

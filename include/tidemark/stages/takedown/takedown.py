@@ -203,13 +203,13 @@ def finish_takedowns(stores: Stores, source: str) -> list[str]:
     for request in list(unfinished(stores.artifacts, source)):
         take_down(stores, request.document, all_sources=request.all_sources)
         finished[request.document.uri] = None
-    blocking = {stone.uri: stone for stone in stores.ledger.tombstones.blocking(source)}
+    blocking = {tombstone.uri: tombstone for tombstone in stores.ledger.tombstones.blocking(source)}
     ids = [document_id(source, uri) for uri in blocking]
     for record in stores.ledger.documents.by_id(ids).values():
-        stone = blocking[record.uri]
+        tombstone = blocking[record.uri]
         ref = DocumentRef(source, record.uri, record.document_id)
         # Under the same name, so that they are unblocked as one.
-        take_down(stores, ref, all_sources=stone.all_sources, run_id=stone.run_id)
+        take_down(stores, ref, all_sources=tombstone.all_sources, run_id=tombstone.run_id)
         finished[record.uri] = None
     return list(finished)
 
@@ -219,17 +219,15 @@ def unblock(stores: Stores, document: DocumentRef) -> list[str]:
 
     Its bytes are gone: it is fetched anew.
     """
-    tombstones = stores.ledger.tombstones
+    tombstones, uris = stores.ledger.tombstones, []
     own = tombstones.by_id([document.document_id]).get(document.document_id)
-    stones = [
-        stone
-        for stone in tombstones.blocking(document.source)
-        if own is not None and own.taken_down and stone.run_id == own.run_id
-    ]
-    for stone in sorted(stones, key=lambda one: one.document_id == document.document_id):
-        tombstones.unblock(stone.document_id)
-    requested = _drop_requests(stores.artifacts, document)
-    return list(dict.fromkeys([*(stone.uri for stone in stones), *requested]))
+    if own is not None and own.taken_down:
+        together = [t for t in tombstones.blocking(document.source) if t.run_id == own.run_id]
+        # Its own last: it is what leads to the others.
+        for tombstone in sorted(together, key=lambda one: one.document_id == own.document_id):
+            tombstones.unblock(tombstone.document_id)
+            uris.append(tombstone.uri)
+    return list(dict.fromkeys([*uris, *_drop_requests(stores.artifacts, document)]))
 
 
 def _drop_requests(artifacts: ArtifactStore, document: DocumentRef) -> list[str]:
@@ -255,14 +253,15 @@ def block_list(ledger: Ledger, artifacts: ArtifactStore, source: str) -> BlockLi
 
 def blocking_tombstone(ledger: Ledger, source: str, uri: str) -> Tombstone | None:
     """The takedown for which an address is blocked that was not taken down itself, in this source."""
-    stones = ledger.tombstones.blocking(source)
-    for stone in stones:
-        if stone.uri == uri and stone.source != source:
-            return stone
+    tombstones = ledger.tombstones.blocking(source)
+    for tombstone in tombstones:
+        if tombstone.uri == uri and tombstone.source != source:
+            return tombstone
     for event in ledger.runs.events_of(document_id(source, uri), limit=1):
-        for stone in stones:
-            if stone.uri != uri and event.detail in {Match(how, stone).sentence for how in WAYS}:
-                return stone
+        for tombstone in tombstones:
+            reasons = {Match(how, tombstone).sentence for how in WAYS}
+            if tombstone.uri != uri and event.detail in reasons:
+                return tombstone
     return None
 
 
@@ -291,7 +290,7 @@ def _locked(
 
 def _remove_rows(stores: Stores, request: TakedownRequest) -> None:
     ledger = stores.ledger
-    stones = ledger.tombstones.by_id(request.ids)
+    tombstones = ledger.tombstones.by_id(request.ids)
     records = ledger.documents.by_id(request.ids)
     pending = ledger.writes.pending(among=request.ids)
     new = [
@@ -299,8 +298,8 @@ def _remove_rows(stores: Stores, request: TakedownRequest) -> None:
         for key in request.ids
         if key in records
         or key in pending
-        or key not in stones
-        or not _blocks_all(stones[key], request)
+        or key not in tombstones
+        or not _blocks_all(tombstones[key], request)
     ]
     if new:
         uris = {key: request.uris[key] for key in new}
@@ -310,7 +309,7 @@ def _remove_rows(stores: Stores, request: TakedownRequest) -> None:
         removed = _remove_points(stores, key)
         if key in new:
             ledger.writes.remove(
-                request.tombstone(key, stones.get(key), stores.clock()),
+                request.tombstone(key, tombstones.get(key), stores.clock()),
                 RunDocument(
                     request.run_id, key, request.uris[key], Action.REMOVE.value,
                     Reason.TAKEN_DOWN.value, "by order", chunks_removed=removed,
@@ -320,13 +319,13 @@ def _remove_rows(stores: Stores, request: TakedownRequest) -> None:
     ledger.tombstones.expire(list(request.removed_twins))
 
 
-def _blocks_all(stone: Tombstone, request: TakedownRequest) -> bool:
+def _blocks_all(tombstone: Tombstone, request: TakedownRequest) -> bool:
     """Does it block already all that the request knows?"""
-    if not stone.taken_down or stone.all_sources != request.all_sources:
+    if not tombstone.taken_down or tombstone.all_sources != request.all_sources:
         return False
-    return stone.document_id != request.document.document_id or (
-        request.blocked_raws <= set(stone.blocked_raws)
-        and request.blocked_texts <= set(stone.blocked_texts)
+    return tombstone.document_id != request.document.document_id or (
+        request.blocked_raws <= set(tombstone.blocked_raws)
+        and request.blocked_texts <= set(tombstone.blocked_texts)
     )
 
 

@@ -40,8 +40,8 @@ from tidemark.domain.records import (  # noqa: E402
     RunDocument,
     SectionRecord,
 )
-from tidemark.stages.audit.given import AuditDependencies  # noqa: E402
-from tidemark.stages.audit.whole import audit_index  # noqa: E402
+from tidemark.stages.audit.audit import audit_index  # noqa: E402
+from tidemark.stages.audit.compare import AuditDependencies  # noqa: E402
 from tidemark.stages.job import Dependencies, Job, embed_fingerprint  # noqa: E402
 from tidemark.stages.process.payloads import checksum_of  # noqa: E402
 
@@ -140,7 +140,7 @@ def chunk(key: UUID, uri: str, place: int, parent: UUID, chance: random.Random) 
     )
 
 
-def hand(source: str) -> tuple[Job, Dependencies]:
+def job_factory(source: str) -> tuple[Job, Dependencies]:
     raise AssertionError("a benchmark repairs nothing")
 
 
@@ -153,7 +153,13 @@ def measure(home: Path, damage: int) -> dict[str, float]:
         scan.close()  # type: ignore[attr-defined]
         index.delete_points(1, victims)
     deps = AuditDependencies(
-        ledger, index, "tidemark", HashEmbedder(DIMENSION), Bm25Encoder(), hand, lambda _: True
+        ledger,
+        index,
+        "tidemark",
+        HashEmbedder(DIMENSION),
+        Bm25Encoder(),
+        job_factory,
+        lambda _: True,
     )
     started, cpu = perf_counter(), process_time()
     report = audit_index(deps)

@@ -15,8 +15,8 @@ from tidemark.domain.errors import TidemarkError, TransientError
 from tidemark.domain.records import DocumentRecord, RunStatus
 from tidemark.domain.summary import RunSummary
 from tidemark.stages import report as reports
-from tidemark.stages.audit.reconcile import advance, close, reconcile
-from tidemark.stages.audit.run_audit import AuditFindings
+from tidemark.stages.audit.compare import AuditFindings
+from tidemark.stages.audit.epochs import begin_epoch, close_epoch, reconcile
 from tidemark.stages.crawl import (
     CrawlSummary,
     LedgerSource,
@@ -146,7 +146,7 @@ def plan(job: Job, deps: Dependencies) -> PlanSummary:
     reconciled = reconcile(job, deps, generation)
     planned = make_plan(job, deps, target(job, deps, generation))
     if planned.writes:
-        advance(deps.ledger, deps.index, job.source, generation, job.run_id)
+        begin_epoch(deps.ledger, deps.index, job.source, generation, job.run_id)
     return replace(planned, generation=generation, reconciled=reconciled)
 
 
@@ -163,7 +163,7 @@ def sweep(job: Job, deps: Dependencies, generation: int) -> SweepSummary:
     """
     finish_takedowns(deps.stores, job.source)
     swept = sweep_source(job, with_site_boilerplate(job, deps), generation)
-    close(job, deps, generation)
+    close_epoch(job, deps, generation)
     return swept
 
 

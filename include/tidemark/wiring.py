@@ -33,8 +33,8 @@ from tidemark.ports import (
 
 if TYPE_CHECKING:
     from tidemark.adapters.embedding.cache import EmbeddingCache
-    from tidemark.stages.audit.given import AuditDependencies
-    from tidemark.stages.generations import Waiting
+    from tidemark.stages.audit.compare import AuditDependencies
+    from tidemark.stages.generations import PendingGeneration
     from tidemark.stages.housekeeping import Housekeeping
     from tidemark.stages.job import Dependencies, Job, Stores
     from tidemark.stages.search import Searcher
@@ -263,9 +263,9 @@ class Container:
     ) -> "AuditDependencies":
         """What an audit works with. A repair waits ``wait_seconds`` for a source that a run holds."""
         from tidemark.pipeline import new_run_id, with_blocks
-        from tidemark.stages.audit.given import AuditDependencies
+        from tidemark.stages.audit.compare import AuditDependencies
 
-        def hand(source: str) -> "tuple[Job, Dependencies]":
+        def job_factory(source: str) -> "tuple[Job, Dependencies]":
             declared = self.declared(source)
             deps = self.deps(declared, progress)
             return with_blocks(self.job(declared, new_run_id(source, deps)), deps), deps
@@ -280,7 +280,7 @@ class Container:
             index_name=self.settings.index_name,
             embedder=self.embedder,
             lexical=self.lexical,
-            hand=hand,
+            job_factory=job_factory,
             will_run=will_run,
             progress=progress or quiet(),
             wait_seconds=wait_seconds,
@@ -337,13 +337,13 @@ class Container:
         disabled = (name for name, s in self.declarations.sources.items() if not s.enabled)
         return (*disabled, *self.declarations.broken)
 
-    def waiting(self) -> "Waiting | None":
+    def pending_generation(self) -> "PendingGeneration | None":
         """What a new generation waits for until it goes live."""
-        from tidemark.stages.generations import waiting
+        from tidemark.stages.generations import pending_generation
         from tidemark.stages.job import embed_fingerprint
 
         embed = embed_fingerprint(self.embedder, self.lexical)
-        return waiting(
+        return pending_generation(
             self.ledger, self.index, self.settings.index_name, embed, self.active, self.idle,
             doubtful=True,
         )  # fmt: skip

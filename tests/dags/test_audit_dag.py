@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundExceptio
 from dags.test_index_dags import DAGS, HEAVY, inspect
 from tidemark.orchestration import audit as alerts
 from tidemark.orchestration import audit as auditing
-from tidemark.stages.audit.report import AuditReport
+from tidemark.stages.audit.audit import AuditReport
 
 DRIFT = AuditReport(
     None,

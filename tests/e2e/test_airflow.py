@@ -19,7 +19,7 @@ from tidemark.config.settings import PROJECT, Settings
 from tidemark.domain.chunks import PointWrite
 from tidemark.domain.errors import PermanentError
 from tidemark.orchestration.context import tidemark_run_id
-from tidemark.stages.audit.run_audit import AuditFindings, audit
+from tidemark.stages.audit.compare import AuditFindings, compare_source
 from tidemark.wiring import Container
 from tidemark_local.airflow_api import AirflowApi
 from tidemark_local.airflow_values import DagRun
@@ -83,8 +83,8 @@ class System:
         points = self.container.index.scan_points(1, {"source": "site"})
         return {str(p.payload["source_uri"]).partition("#")[0] for p in points}
 
-    def audit(self) -> AuditFindings:
-        return audit(self.container.ledger, self.container.index, 1)
+    def compare_source(self) -> AuditFindings:
+        return compare_source(self.container.ledger, self.container.index, 1)
 
 
 @pytest.fixture(scope="module")

@@ -184,7 +184,7 @@ def test_every_kill_point_of_a_rewriting_run_converges(disturb: Callable[[World]
 def test_the_audit_finds_and_repairs_whatever_was_done_to_the_index(
     state: dict[str, list[str]], victims: st.DataObject
 ) -> None:
-    from tidemark.stages.audit.run_audit import remove_orphans, repair
+    from tidemark.stages.audit.repair import rewrite
     from tidemark.stages.job import target
 
     world = World()
@@ -199,13 +199,13 @@ def test_the_audit_finds_and_repairs_whatever_was_done_to_the_index(
     world.index.delete_points(1, lost)
     world.index.delete_sections(1, lost_sections)
     findings = world.audit()
-    assert findings.missing_points == len(lost)
-    assert findings.missing_sections == len(lost_sections)
+    assert findings.counts["missing_points"] == len(lost)
+    assert findings.counts["missing_sections"] == len(lost_sections)
     job, deps = world.job(), world.deps()
     world.embedder.texts.clear()
-    remove_orphans(world.index, 1, findings.orphans)
+    assert not findings.orphans
     records = world.ledger.documents.by_id(list(findings.documents)).values()
-    repair(job, deps, target(job, deps, 1), records)
+    rewrite(job, deps, target(job, deps, 1), records)
     assert len(world.embedder.texts) == len(lost), "points that are there keep their vectors"
     assert_right(world, state)
 

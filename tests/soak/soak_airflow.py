@@ -21,7 +21,7 @@ from sqlalchemy import create_engine, text
 from tidemark.adapters.services.postgres import EmbeddedPostgres
 from tidemark.config.settings import Settings
 from tidemark.domain.errors import TransientError
-from tidemark.stages.audit.run_audit import audit
+from tidemark.stages.audit.compare import compare_source
 from tidemark.wiring import Container
 from tidemark_local.airflow_api import AirflowApi
 from tidemark_local.airflow_values import DagRun
@@ -156,7 +156,7 @@ class System:
 
     def assert_right(self) -> None:
         """The index is exactly the folders, and the audit finds nothing."""
-        findings = audit(self.container.ledger, self.container.index, 1)
+        findings = compare_source(self.container.ledger, self.container.index, 1)
         assert findings.clean, findings.counts()
         for source, corpus in self.corpora.items():
             points = self.container.index.scan_points(1, {"source": source})

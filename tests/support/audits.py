@@ -13,9 +13,8 @@ from tidemark.domain.hashing import Canonical, vectors_hash
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import Tombstone
 from tidemark.pipeline import run_source
-from tidemark.stages.audit.given import AuditDependencies
-from tidemark.stages.audit.report import AuditReport
-from tidemark.stages.audit.whole import audit_index
+from tidemark.stages.audit.audit import AuditReport, audit_index
+from tidemark.stages.audit.compare import AuditDependencies
 from tidemark.stages.job import Dependencies, Job
 
 GARBAGE = "not-a-document"
@@ -54,11 +53,11 @@ class Audited:
 
     def run(self) -> None:
         for name in ("docs", "wiki"):
-            job, deps = self.hand(name)
+            job, deps = self.job_factory(name)
             assert run_source(job, deps, "test").status == "success"
         self.world.embedder.texts.clear()
 
-    def hand(self, source: str) -> tuple[Job, Dependencies]:
+    def job_factory(self, source: str) -> tuple[Job, Dependencies]:
         deps = self.world.deps()
         if source == "wiki":
             deps = replace(deps, source=self.wiki)
@@ -73,7 +72,7 @@ class Audited:
             index_name="tidemark",
             embedder=world.embedder,
             lexical=world.lexical,
-            hand=self.hand,
+            job_factory=self.job_factory,
             will_run=self.names.__contains__,
             clock=lambda: world.now,
             wait_seconds=0.0,

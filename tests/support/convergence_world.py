@@ -28,8 +28,8 @@ from tidemark.domain.hashing import digest_text
 from tidemark.domain.identity import document_id
 from tidemark.domain.summary import RunSummary
 from tidemark.pipeline import run_source
-from tidemark.stages.audit.given import AuditDependencies
-from tidemark.stages.audit.whole import audit_index
+from tidemark.stages.audit.audit import audit_index
+from tidemark.stages.audit.compare import AuditDependencies
 from tidemark.stages.job import Dependencies, Job, embed_fingerprint
 
 STORES = ("ledger", "index")

@@ -27,7 +27,7 @@ from tidemark.ports import (
     Partitioner,
     VectorIndex,
 )
-from tidemark.stages.audit.run_audit import AuditFindings, audit
+from tidemark.stages.audit.compare import AuditFindings, compare_source
 from tidemark.stages.generations import current_generation
 from tidemark.stages.job import Dependencies, Job, embed_fingerprint
 from tidemark.stages.search import Searcher
@@ -171,7 +171,7 @@ class World:
         self.index = self._another_index()
 
     def audit(self) -> AuditFindings:
-        return audit(self.ledger, self.index, self.generation)
+        return compare_source(self.ledger, self.index, self.generation)
 
     def searcher(self) -> Searcher:
         return Searcher(self.ledger, self.index, "tidemark", self.embedder, self.lexical)

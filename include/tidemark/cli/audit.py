@@ -7,9 +7,8 @@ from rich.text import Text
 
 from tidemark.cli.output import safe
 from tidemark.ports import Progress
+from tidemark.stages.audit.audit import AuditReport, audit_index, words
 from tidemark.stages.audit.drift import Kind
-from tidemark.stages.audit.report import AuditReport, words
-from tidemark.stages.audit.whole import audit_index
 from tidemark.wiring import Container
 
 
@@ -30,7 +29,7 @@ def run_audit(
     return audit_index(container.audit_dependencies(progress), source, repair=repair, sample=sample)
 
 
-# An audit for people: what was checked, what is wrong in words, what hints it, what a repair did.
+# An audit for people: what was checked, what is wrong in words, the hint, what a repair did.
 
 _WORDS = {
     Kind.MISSING_POINTS: ("chunk", "missing from the index", "No search finds what is missing."),

@@ -21,7 +21,7 @@ from tidemark.cli.output import (
 from tidemark.domain.errors import TidemarkError
 from tidemark.domain.hashing import as_json
 from tidemark.domain.records import RunRecord, RunStatus
-from tidemark.stages.audit.report import words
+from tidemark.stages.audit.audit import words
 from tidemark.stages.report import totals
 from tidemark.wiring import Container
 
@@ -115,7 +115,7 @@ def _last_audit(container: Container) -> dict[str, Any] | None:
 def _waiting(container: Container, live: int | None) -> dict[str, Any] | None:
     """What keeps a generation from going live, or what the live one lacks; None when nothing does."""
     records = container.ledger.generations.all(container.settings.index_name)
-    found = container.waiting() if live is not None and records else None
+    found = container.pending_generation() if live is not None and records else None
     return dict(found.as_dict()) if found else None
 
 

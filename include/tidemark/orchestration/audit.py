@@ -20,7 +20,7 @@ from tidemark.domain.errors import PermanentError
 from tidemark.orchestration.dags import MAX_RETRY_DELAY, RETRY_DELAY
 
 if TYPE_CHECKING:
-    from tidemark.stages.audit.report import AuditReport
+    from tidemark.stages.audit.audit import AuditReport
 
 
 log = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ def report() -> None:
 
 
 def drift_message(found: "AuditReport") -> str:
-    """What differs, in which sources, and what hints it."""
+    """What differs, in which sources, and the hint."""
     parts = [found.sentence()]
     named = sorted(name for name in found.sources if name)
     if named:
@@ -160,7 +160,7 @@ def send_metrics(found: "AuditReport") -> None:
 
 def _audit(*, repair: bool) -> "AuditReport":
     from tidemark.orchestration.context import LogProgress, open_container
-    from tidemark.stages.audit.whole import audit_index
+    from tidemark.stages.audit.audit import audit_index
 
     params = get_current_context()["params"]
     source = params.get("source") or None
@@ -180,7 +180,7 @@ def _audit(*, repair: bool) -> "AuditReport":
 
 def _report_of(task_id: str) -> "AuditReport | None":
     """What a task has returned, None when it was skipped."""
-    from tidemark.stages.audit.report import AuditReport
+    from tidemark.stages.audit.audit import AuditReport
 
     pulled = get_current_context()["ti"].xcom_pull(task_ids=task_id)
     return AuditReport(**pulled) if pulled else None

@@ -149,7 +149,7 @@ def audit(source: str) -> dict[str, Any]:
     log.info("Audited %d points of %s", findings.checked, source)
     if not findings.clean:
         raise AirflowFailException(
-            f"The index differs from the ledger: {totals(findings.counts())}. "
+            f"The index differs from the ledger: {totals(findings.counts)}. "
             f"Run `tidemark audit {source} --repair`."
         )
     return {"checked": findings.checked}

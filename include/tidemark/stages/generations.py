@@ -1,4 +1,4 @@
-"""Which generation a run writes, and when the live name moves.
+"""Which generation a run writes, and when the alias moves.
 
 A generation is built under one embedding fingerprint. A new model, or an index that was lost, begins a
 new one beside the live one; searches stay with the old until every source is in the new. One that is given
@@ -63,7 +63,7 @@ def ensure_generation(
             served = index.live()
             if served is None:
                 # Lost, or never there: what the ledger calls live is whole, this one may be half built.
-                index.switch(_said_live(ledger, index, index_name) or number)
+                index.switch(_live_in_ledger(ledger, index, index_name) or number)
             elif index.live_sections() != served:
                 index.switch(served)
             live = index.live() == number
@@ -74,23 +74,23 @@ def ensure_generation(
             ledger.generations.save(made)
             records = [*records, made]
         elif not live:
-            _take_up(ledger, records, number)
+            _resume(ledger, records, number)
         if live:
-            _say_live(ledger, records, number, index.generations())
+            mark_live(ledger, records, number, index.generations())
     return number
 
 
 def switch_when_complete(job: Job, deps: Dependencies, generation: int) -> bool:
-    """Put the live name over the generation once all documents of all declared sources are in it.
+    """Put the alias over the generation once all documents of all declared sources are in it.
 
     When it is live already, what else there is was given up, and goes once it is empty.
     """
     ledger, index = deps.ledger, deps.index
     if index.live() == generation:
-        _drop_given_up(job, deps, generation)
+        _drop_abandoned(job, deps, generation)
         return False
     others = [name for name in job.declared if name != job.source]
-    if ledger.generations.outside(generation) or awaited(
+    if ledger.generations.outside(generation) or sources_pending(
         ledger, job.index_name, generation, others, deps.clock()
     ):
         return False
@@ -98,11 +98,11 @@ def switch_when_complete(job: Job, deps: Dependencies, generation: int) -> bool:
     for number in index.generations():
         if number != generation:
             index.drop(number)
-    _say_live(ledger, ledger.generations.all(job.index_name), generation, [generation])
+    mark_live(ledger, ledger.generations.all(job.index_name), generation, [generation])
     return True
 
 
-def awaited(
+def sources_pending(
     ledger: Ledger, index_name: str, generation: int, names: Iterable[str], now: datetime
 ) -> list[str]:
     """Those of some sources that no good run has looked at since the generation was begun.
@@ -125,7 +125,7 @@ def awaited(
     ]
 
 
-def given_up(ledger: Ledger, index: VectorIndex, live: int, run_id: str = "") -> list[int]:
+def abandoned(ledger: Ledger, index: VectorIndex, live: int, run_id: str = "") -> list[int]:
     """Generations beside the live one that no document is in, and that no run can need.
 
     To be asked under the lock under which generations are made, when the live one is of the present model.
@@ -149,13 +149,13 @@ def drop_generations(
             ledger.generations.save(replace(record, status=GenerationStatus.RETIRED))
 
 
-def _drop_given_up(job: Job, deps: Dependencies, live: int) -> None:
+def _drop_abandoned(job: Job, deps: Dependencies, live: int) -> None:
     ledger, index = deps.ledger, deps.index
-    if not given_up(ledger, index, live, job.run_id):
+    if not abandoned(ledger, index, live, job.run_id):
         return
     with ledger.lock_documents([document_id("generations", job.index_name)]), index.session():
         if index.live() == live:
-            dead = given_up(ledger, index, live, job.run_id)
+            dead = abandoned(ledger, index, live, job.run_id)
             drop_generations(ledger, index, job.index_name, dead)
 
 
@@ -167,7 +167,7 @@ def _others_run(ledger: Ledger, run_id: str) -> bool:
     )
 
 
-def _said_live(ledger: Ledger, index: VectorIndex, index_name: str) -> int | None:
+def _live_in_ledger(ledger: Ledger, index: VectorIndex, index_name: str) -> int | None:
     """The generation that the ledger calls live, if there is one and the index has its points."""
     lost = index.incomplete()
     existing = [number for number in index.generations() if lost.get(number) != "points"]
@@ -181,23 +181,33 @@ def _said_live(ledger: Ledger, index: VectorIndex, index_name: str) -> int | Non
     )
 
 
-def _take_up(ledger: Ledger, records: Sequence[GenerationRecord], number: int) -> None:
+def _resume(ledger: Ledger, records: Sequence[GenerationRecord], number: int) -> None:
     """A retired generation that the index has again is being built again."""
     for record in records:
         if record.number == number and record.status is GenerationStatus.RETIRED:
             ledger.generations.save(replace(record, status=GenerationStatus.BUILDING))
 
 
-def _say_live(
-    ledger: Ledger, records: Sequence[GenerationRecord], live: int, existing: Sequence[int]
+def mark_live(
+    ledger: Ledger,
+    records: Iterable[GenerationRecord],
+    live: int,
+    existing: Collection[int],
+    in_use: Collection[int] = (),
 ) -> None:
-    """Make the ledger say which generation is live; what was live before, or is gone, is retired."""
+    """Make the ledger say which generation is live; what was live before, or is gone, is retired.
+
+    ``in_use``: what was live before and is one of these is being built still.
+    """
     for record in records:
         status = record.status
         if record.number == live:
             status = GenerationStatus.LIVE
-        elif status is GenerationStatus.LIVE or record.number not in existing:
+        elif record.number not in existing:
             status = GenerationStatus.RETIRED
+        elif status is GenerationStatus.LIVE:
+            building = record.number in in_use
+            status = GenerationStatus.BUILDING if building else GenerationStatus.RETIRED
         if record.status is not status:
             ledger.generations.save(replace(record, status=status))
 
@@ -219,7 +229,7 @@ STUCK = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Awaited:
+class PendingSource:
     """A source with documents in another generation; none of one that no run has looked at yet.
 
     standing: "declared", "disabled" (declared, and without runs of its own) or "undeclared".
@@ -235,7 +245,7 @@ class Awaited:
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
+class StuckDocument:
     """A document that no run can bring into the generation."""
 
     source: str
@@ -245,17 +255,17 @@ class Stuck:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """generations: that is being built; or, ``given_up``, those that are to be dropped.
+class PendingGeneration:
+    """generations: that is being built; or, ``abandoned``, those that are to be dropped.
 
     lost: nothing is built; the live generation lacks what the sources had in one that is not there any more.
     stuck: the first of ``stuck_count`` documents. They are not counted with their sources.
     """
 
     generations: tuple[int, ...]
-    given_up: bool
-    sources: tuple[Awaited, ...] = ()
-    stuck: tuple[Stuck, ...] = ()
+    abandoned: bool
+    sources: tuple[PendingSource, ...] = ()
+    stuck: tuple[StuckDocument, ...] = ()
     stuck_count: int = 0
     lost: bool = False
 
@@ -264,7 +274,7 @@ class Waiting:
         numbers = ", ".join(map(str, self.generations))
         if self.lost:
             return self._of_what_is_lost()
-        if self.given_up:
+        if self.abandoned:
             head = f"The model was set back; generation {numbers} is dropped"
         else:
             head = f"Generation {numbers} is being built and goes live"
@@ -311,7 +321,7 @@ class Waiting:
     def as_dict(self) -> dict[str, Canonical]:
         return {
             "generations": list(self.generations),
-            "given_up": self.given_up,
+            "given_up": self.abandoned,
             "lost": self.lost,
             "sources": [
                 {"source": s.source, "documents": s.documents, "standing": s.standing}
@@ -326,7 +336,7 @@ class Waiting:
         }
 
 
-def waiting(
+def pending_generation(
     ledger: Ledger,
     index: VectorIndex,
     index_name: str,
@@ -337,7 +347,7 @@ def waiting(
     source: str = "",
     *,
     doubtful: bool = False,
-) -> Waiting | None:
+) -> PendingGeneration | None:
     """What is waited for, None when nothing is; costs one small query where no generation is being built.
 
     ``embed``: the present embedding fingerprint. ``declared``: sources that have runs, ``disabled``: those
@@ -352,21 +362,21 @@ def waiting(
     goal = current_generation(ledger, index, index_name, embed) if live is not None else None
     if goal is None:
         return None
-    given_up = goal == live
+    set_back = goal == live
     outside = ledger.generations.outside(goal)
     stuck, counts = _stuck(ledger, outside, goal)
     names = {name: n - counts[name] for name, n in outside.items() if n > counts[name]}
-    if not given_up:
+    if not set_back:
         others = [name for name in declared if name != source]
-        unseen = awaited(ledger, index_name, goal, others, clock())
+        unseen = sources_pending(ledger, index_name, goal, others, clock())
         names |= {name: 0 for name in unseen if name not in outside}
     if not names and not counts:
         return None
-    return Waiting(
-        tuple(building) if given_up else (goal,),
-        given_up,
+    return PendingGeneration(
+        tuple(building) if set_back else (goal,),
+        set_back,
         tuple(
-            Awaited(name, count, _standing(name, declared, disabled))
+            PendingSource(name, count, _standing(name, declared, disabled))
             for name, count in sorted(names.items())
         ),
         tuple(stuck),
@@ -376,13 +386,15 @@ def waiting(
 
 def _lost(
     ledger: Ledger, index: VectorIndex, declared: Collection[str], disabled: Collection[str]
-) -> Waiting | None:
+) -> PendingGeneration | None:
     live = index.live()
     outside = ledger.generations.outside(live) if live is not None else {}
     if live is None or not outside:
         return None
-    lacking = [Awaited(n, count, _standing(n, declared, disabled)) for n, count in outside.items()]
-    return Waiting((live,), given_up=False, sources=tuple(lacking), lost=True)
+    lacking = [
+        PendingSource(n, count, _standing(n, declared, disabled)) for n, count in outside.items()
+    ]
+    return PendingGeneration((live,), abandoned=False, sources=tuple(lacking), lost=True)
 
 
 def _standing(name: str, declared: Collection[str], disabled: Collection[str]) -> str:
@@ -391,9 +403,11 @@ def _standing(name: str, declared: Collection[str], disabled: Collection[str]) -
     return "disabled" if name in disabled else "undeclared"
 
 
-def _stuck(ledger: Ledger, sources: Collection[str], goal: int) -> tuple[list[Stuck], Counter[str]]:
+def _stuck(
+    ledger: Ledger, sources: Collection[str], goal: int
+) -> tuple[list[StuckDocument], Counter[str]]:
     """The first of them, and how many each source has."""
-    found: list[Stuck] = []
+    found: list[StuckDocument] = []
     counts: Counter[str] = Counter()
     for source in sources:
         for record in ledger.documents.stream(source, quarantined=True):
@@ -401,11 +415,11 @@ def _stuck(ledger: Ledger, sources: Collection[str], goal: int) -> tuple[list[St
                 continue
             counts[source] += 1
             if len(found) < STUCK:
-                found.append(_told(record))
+                found.append(_stuck_document(record))
     return found, counts
 
 
-def _told(record: DocumentRecord) -> Stuck:
+def _stuck_document(record: DocumentRecord) -> StuckDocument:
     failure = record.failure
     message, hint = (failure.message, failure.hint) if failure else ("", "")
-    return Stuck(record.source, record.uri, message.replace(record.uri, "it"), hint)
+    return StuckDocument(record.source, record.uri, message.replace(record.uri, "it"), hint)

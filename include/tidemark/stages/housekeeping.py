@@ -25,7 +25,7 @@ from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationStatus, RunRecord, RunStatus
 from tidemark.ports import ArtifactEntry, Ledger, Progress, quiet
 from tidemark.stages.discard import name_of
-from tidemark.stages.generations import current_generation, drop_generations, given_up
+from tidemark.stages.generations import abandoned, current_generation, drop_generations
 from tidemark.stages.job import Stores
 from tidemark.stages.process.prepare import elements_key
 from tidemark.stages.takedown.requests import unfinished
@@ -282,7 +282,7 @@ class _Collector:
             if live is None:
                 return 0  # Whatever happened here, a person should look at it first.
             current = current_generation(ledger, index, index_name, embed)
-            empty = given_up(ledger, index, live) if current == live else []
+            empty = abandoned(ledger, index, live) if current == live else []
             known = {record.number: record.status for record in ledger.generations.all(index_name)}
             dead = [
                 number

@@ -11,9 +11,9 @@ from tidemark.domain.guards import too_many_quarantined
 from tidemark.domain.records import RunRecord, RunStatus
 from tidemark.domain.summary import ChunkCounts, RunSummary, add_seconds
 from tidemark.ports import Ledger
-from tidemark.stages.audit.run_audit import AuditFindings, audit, counts_agree, undecided
+from tidemark.stages.audit.compare import AuditFindings, compare_source, counts_agree, undecided
 from tidemark.stages.crawl import CrawlSummary
-from tidemark.stages.generations import waiting
+from tidemark.stages.generations import pending_generation
 from tidemark.stages.job import Dependencies, Job, embed_fingerprint
 from tidemark.stages.plan.plan import PlanSummary
 from tidemark.stages.process.process import BatchSummary
@@ -67,7 +67,7 @@ def audit_run(job: Job, deps: Dependencies, generation: int) -> AuditFindings:
     """
     if not counts_agree(deps.ledger, deps.index, generation, job.source):
         left_out = undecided(deps.ledger, job.source)
-        return audit(deps.ledger, deps.index, generation, job.source, undecided=left_out)
+        return compare_source(deps.ledger, deps.index, generation, job.source, undecided=left_out)
     touched = (
         event.document_id
         for event in deps.ledger.runs.events(job.run_id)
@@ -75,7 +75,7 @@ def audit_run(job: Job, deps: Dependencies, generation: int) -> AuditFindings:
     )
     total = AuditFindings()
     while page := list(islice(touched, 100)):
-        found = audit(deps.ledger, deps.index, generation, job.source, page)
+        found = compare_source(deps.ledger, deps.index, generation, job.source, page)
         total += found
     return total
 
@@ -103,7 +103,7 @@ def summarise(
         work={name: work.get(name, 0) for name in ("fetch", "partition", "chunk", "embed")},
         complete=crawled.complete,
         problem=crawled.problem,
-        findings={} if findings is None or findings.clean else findings.counts(),
+        findings={} if findings is None or findings.clean else dict(findings.counts),
         dry_run=swept is None,
         guards=tuple(breach.sentence() for breach in plan.breaches),
         reconciled=plan.reconciled,
@@ -123,7 +123,7 @@ def with_quarantine(job: Job, ledger: Ledger, summary: RunSummary) -> RunSummary
 def with_pending_generation(job: Job, deps: Dependencies, summary: RunSummary) -> RunSummary:
     """Add what a new generation waits for, while there is one, and what a lost index still lacks."""
     embed = embed_fingerprint(deps.embedder, deps.lexical)
-    found = waiting(
+    found = pending_generation(
         deps.ledger,
         deps.index,
         job.index_name,

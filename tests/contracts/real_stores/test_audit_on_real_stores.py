@@ -15,7 +15,7 @@ from tidemark.adapters.index import qdrant_edge as qdrant_edge
 from tidemark.adapters.index import qdrant_edge as qdrant_edge_shard
 from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.adapters.ledger.postgres import PostgresLedger
-from tidemark.stages.audit.report import AuditReport
+from tidemark.stages.audit.audit import AuditReport
 
 pytestmark = pytest.mark.services
 
@@ -37,7 +37,7 @@ def test_a_clean_index_is_clean_by_its_sums(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine normalises vectors and rounds their numbers; the sums do not mind."""
-    monkeypatch.setattr("tidemark.stages.audit.compare.look_again", pytest.fail)
+    monkeypatch.setattr("tidemark.stages.audit.compare.compare_pieces", pytest.fail)
     report = audited.audit()
     assert report.clean
     assert (report.checked, report.documents) == (12, 6)

@@ -3,9 +3,9 @@
 from rich.console import Console
 
 from tidemark.cli import audit as render_audits
+from tidemark.stages.audit.audit import AuditReport
 from tidemark.stages.audit.drift import KINDS
-from tidemark.stages.audit.repair import Repaired
-from tidemark.stages.audit.report import AuditReport
+from tidemark.stages.audit.repair import COUNTED, Repaired
 
 
 def shown(report: AuditReport) -> str:
@@ -66,7 +66,5 @@ def test_what_documents_say_of_themselves_writes_nothing_else_on_a_terminal() ->
 
 
 def test_nothing_that_a_repair_counts_is_left_untold() -> None:
-    from tidemark.stages.audit.counting import _COUNTED
-
-    assert set(_COUNTED.values()) <= set(render_audits._DID)
+    assert set(COUNTED.values()) <= set(render_audits._DID)
     assert {"failed", "skipped", "waiting", "left", "did"} <= set(Repaired.__slots__)

@@ -13,7 +13,7 @@ from tidemark.cli.status import is_well, read_status, render_status
 from tidemark.config.sources_file import Declarations
 from tidemark.domain.guards import Guards
 from tidemark.domain.records import AuditRecord
-from tidemark.stages.generations import Waiting, waiting
+from tidemark.stages.generations import PendingGeneration, pending_generation
 from tidemark.stages.job import embed_fingerprint
 from tidemark.wiring import Container
 
@@ -32,9 +32,11 @@ class _FakeContainer:
     def __init__(self, world: World) -> None:
         self.world, self.ledger, self.index = world, world.ledger, world.index
 
-    def waiting(self) -> Waiting | None:
+    def pending_generation(self) -> PendingGeneration | None:
         embed = embed_fingerprint(self.world.embedder, self.world.lexical)
-        return waiting(self.ledger, self.index, "tidemark", embed, DECLARED, (), doubtful=True)
+        return pending_generation(
+            self.ledger, self.index, "tidemark", embed, DECLARED, (), doubtful=True
+        )
 
 
 def status(world: World) -> dict[str, Any]:

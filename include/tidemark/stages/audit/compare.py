@@ -1,35 +1,190 @@
-"""The second half of the audit: the ledger's documents against the sums of the index.
+"""The comparison: is the index what the ledger says? Both ways, streaming.
 
-Whatever looks wrong is looked at again under the lock of the document: what a run is writing at the moment
-is between two states for the ledger as for the index, and is no finding.
+One pass over the index adds up a checksum per document, one pass over the ledger's documents compares them.
+Whatever looks wrong is compared again piece by piece, under the lock of the document: what a run is writing
+at the moment is between two states for the ledger as for the index, and is no finding.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
+from urllib.parse import urldefrag
 from uuid import UUID
 
-from tidemark.domain.hashing import checksum
-from tidemark.domain.records import DocumentRecord
-from tidemark.stages.audit.drift import Drift, Of, What
-from tidemark.stages.audit.pieces import look_again
-from tidemark.stages.audit.sampling import Sampler
-from tidemark.stages.audit.scope import Scope
-from tidemark.stages.audit.sums import Sums, document_of, source_of
-from tidemark.stages.temp_database import UsesTempDatabase
+from tidemark.domain.chunks import StoredPoint
+from tidemark.domain.decide import ELSEWHERE, Action
+from tidemark.domain.errors import PermanentError
+from tidemark.domain.hashing import (
+    agree,
+    checksum,
+    digest_of,
+    digest_text,
+    vector_hash,
+    vectors_hash,
+)
+from tidemark.domain.records import (
+    ChunkRecord,
+    DocumentRecord,
+    DocumentStatus,
+    GenerationStatus,
+    SectionRecord,
+    Tombstone,
+)
+from tidemark.ports import Clock, Embedder, Ledger, LexicalEncoder, Progress, VectorIndex, quiet
+from tidemark.stages.audit.drift import (
+    Checksums,
+    Collection,
+    DocumentName,
+    Drift,
+    Kind,
+    Owner,
+    document_of,
+    look_up,
+    source_of,
+)
+from tidemark.stages.job import Dependencies, Job, utc_now
+from tidemark.stages.process.payloads import checksum_of
 
 PAGE = 500
 WINDOW = 32
 """Documents compared piece by piece under one lock, as many as a run writes under one."""
+SETTLE_SECONDS = 1.0
+"""A run that puts the alias over another generation takes a moment for it: what is wrong is looked at twice,
+this far apart."""
 
 _NOTHING = checksum([])
+_OF_DOCUMENTS = (
+    Kind.MISSING_POINTS,
+    Kind.EXTRA_POINTS,
+    Kind.STALE_PAYLOAD,
+    Kind.MISSING_SECTIONS,
+    Kind.EXTRA_SECTIONS,
+    Kind.WRONG_VECTORS,
+    Kind.WRONG_MODEL,
+)
 T = TypeVar("T")
 
 
+def pages(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while page := list(islice(iterator, size)):
+        yield page
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDependencies:
+    """What an audit of the index works with.
+
+    job_factory: job (with a run id of its own) and dependencies of a source. Raises ``ConfigurationError``
+        when it cannot be made a run of.
+    will_run: is it a source whose next run will come?
+    wait_seconds: how long a repair waits for a source that a run holds.
+    settle_seconds: between two looks at the generations.
+    """
+
+    ledger: Ledger
+    index: VectorIndex
+    index_name: str
+    embedder: Embedder
+    lexical: LexicalEncoder
+    job_factory: Callable[[str], tuple[Job, Dependencies]]
+    will_run: Callable[[str], bool]
+    clock: Clock = utc_now
+    progress: Progress = field(default_factory=quiet)
+    wait_seconds: float = 60.0
+    settle_seconds: float = SETTLE_SECONDS
+
+
+# What is compared with what
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is compared with what.
+
+    generations: those whose points and sections are read as a whole.
+    existing: all that the index has. live: the one that searches are, or are to be, answered from.
+    full: documents in any other generation are looked at too, piece by piece.
+    models: what each generation is built under, as far as the index, or else the ledger, says.
+    undecided: documents that are not looked at: what becomes of them a later run decides.
+    """
+
+    ledger: Ledger
+    index: VectorIndex
+    generations: tuple[int, ...]
+    existing: frozenset[int]
+    live: int | None
+    models: Mapping[int, str]
+    full: bool = False
+    progress: Progress = field(default_factory=quiet)
+    undecided: frozenset[UUID] = frozenset()
+
+    def covers(self, generation: int) -> bool:
+        """Are the documents of a generation looked at? Not those of others that exist, for a run."""
+        return self.full or generation in self.generations or generation not in self.existing
+
+    def serves(self, generation: int, record: DocumentRecord) -> bool:
+        """Is it right that this generation has a version of a document whose newest is in another one?
+
+        It is while that other one is being built: searches are still answered from here. It is as well when
+        that one is gone: until the document is written again, this version is all that there is.
+        """
+        return generation == self.live and record.generation not in (None, generation)
+
+    def leaves(self, generation: int, record: DocumentRecord) -> bool:
+        """Is it no matter what this generation still has of a document that is in another one?
+
+        It is not while nobody is answered from here: whoever writes the document here again asks what there
+        is of it, and a generation that was abandoned goes as a whole.
+        """
+        return (
+            generation != self.live
+            and record.generation != generation
+            and record.generation in self.existing
+        )
+
+    def of_other_model(self, record: DocumentRecord) -> bool:
+        """Was a document embedded by another model than its generation is built under?"""
+        if record.generation is None or record.fingerprints is None:
+            return False
+        model = self.models.get(record.generation)
+        return bool(model) and model != record.fingerprints.embed
+
+
+def scope_of(
+    ledger: Ledger, index: VectorIndex, generations: Iterable[int], index_name: str | None = None
+) -> Scope:
+    """The scope of an audit of some generations as things are now; with ``index_name``, of a full one."""
+    existing = frozenset(index.generations())
+    records = ledger.generations.all(index_name) if index_name is not None else []
+    recorded = {record.number: record.embed_fingerprint for record in records}
+    models = {n: index.built_under(n) or recorded.get(n, "") for n in existing}
+    chosen = tuple(sorted(existing.intersection(generations)))
+    live_in_ledger = {r.number for r in records if r.status is GenerationStatus.LIVE} & existing
+    # An alias that is lost, damaged or moved is a finding of its own: what is served is no drift by it.
+    live = max(live_in_ledger) if live_in_ledger else _alias(index)
+    if live is not None and index.incomplete().get(live) == Collection.POINTS.value:
+        # Half dropped after a switch: what is served is where the alias is.
+        live = _alias(index) or live
+    return Scope(ledger, index, chosen, existing, live, models, index_name is not None)
+
+
+def _alias(index: VectorIndex) -> int | None:
+    """The generation behind the alias; None also when that is damaged."""
+    try:
+        return index.live()
+    except PermanentError:
+        return None
+
+
+# By checksum
+
+
 @dataclass(slots=True)
-class Seen:
+class Compared:
     """points: of the ledger that were compared, by source. documents: how many.
 
     models: by what the documents of each generation were embedded.
@@ -39,10 +194,6 @@ class Seen:
     documents: int = 0
     models: dict[int, set[str]] = field(default_factory=dict)
 
-    @property
-    def checked(self) -> int:
-        return self.points.total()
-
     def add(self, record: DocumentRecord) -> None:
         self.documents += 1
         self.points[record.source] += record.chunks
@@ -50,93 +201,413 @@ class Seen:
             self.models.setdefault(record.generation, set()).add(record.fingerprints.embed)
 
 
-class _Suspects(UsesTempDatabase):
-    """Documents to be looked at again, on disk. ``generation``: where something is left of them."""
-
-    def __init__(self) -> None:
-        super().__init__("CREATE TABLE suspect (document BLOB, generation INTEGER)")
-
-    def add(self, suspects: Iterable[tuple[UUID, int | None]]) -> None:
-        self._temp_db.database.executemany(
-            "INSERT INTO suspect VALUES (?, ?)", ((key.bytes, number) for key, number in suspects)
-        )
-
-    def __iter__(self) -> Iterator[tuple[UUID, int | None]]:
-        rows = self._temp_db.database.execute("SELECT document, generation FROM suspect")
-        return ((UUID(bytes=key), number) for key, number in rows)
-
-
 def compare_all(
-    scope: Scope, source: str | None, drift: Drift, sampler: Sampler | None = None
-) -> Seen:
-    """Compare all documents (of a source), both ways. A clean index costs one pass over it."""
-    seen = Seen()
-    with Sums() as sums, _Suspects() as suspects:
+    scope: Scope,
+    source: str | None,
+    drift: Drift,
+    see: Callable[[DocumentRecord], None] = lambda _: None,
+) -> Compared:
+    """Compare all documents (of a source), both ways. A clean index costs one pass over it.
+
+    ``see`` is shown each record in passing.
+    """
+    compared = Compared()
+    with Checksums() as checksums:
         scope.progress.stage("read the index", None)
         for generation in scope.generations:
-            sums.read(scope.index, generation, source)
+            checksums.read(scope.index, generation, source)
         scope.progress.stage("compare", scope.ledger.documents.counts(source).indexed)
         for page in pages(scope.ledger.documents.stream(source), PAGE):
-            held = sums.take([record.document_id for record in page])
+            held = checksums.take([record.document_id for record in page])
             for record in page:
-                if sampler is not None:
-                    sampler.see(record)
-                suspects.add(_suspicions(scope, record, held, seen))
+                see(record)
+                checksums.suspect(_suspicions(scope, record, held, compared))
             scope.progress.advance(len(page), page[-1].uri)
-        suspects.add((key, number) for number, key in sums.left())
-        for window in pages(iter(suspects), WINDOW):
-            look_again(scope, window, drift)
-        _loose(scope, sums, drift)
-    return seen
+        checksums.suspect(checksums.left())
+        for window in pages(checksums.suspects(), WINDOW):
+            compare_pieces(scope, window, drift)
+        _find_unowned(scope, checksums, drift)
+    return compared
 
 
-def compare_some(scope: Scope, documents: Iterable[UUID], drift: Drift) -> Seen:
+def compare_some(scope: Scope, documents: Iterable[UUID], drift: Drift) -> Compared:
     """Compare some documents, piece by piece."""
-    seen = Seen()
-    for window in pages(iter(documents), WINDOW):
+    compared = Compared()
+    for window in pages(documents, WINDOW):
         for record in scope.ledger.documents.by_id(window).values():
             if record.generation is not None:
-                seen.add(record)
-        left = [(key, number) for key in window for number in scope.generations]
-        look_again(scope, [*((key, None) for key in window), *left], drift)
-    return seen
-
-
-def pages(items: Iterator[T], size: int) -> Iterator[list[T]]:
-    while page := list(islice(items, size)):
-        yield page
+                compared.add(record)
+        beside = [(key, number) for key in window for number in scope.generations]
+        compare_pieces(scope, [*((key, None) for key in window), *beside], drift)
+    return compared
 
 
 def _suspicions(
-    scope: Scope, record: DocumentRecord, held: dict[tuple[int, UUID], str], seen: Seen
+    scope: Scope, record: DocumentRecord, held: Mapping[tuple[int, UUID], str], compared: Compared
 ) -> Iterator[tuple[UUID, int | None]]:
-    """Does anything speak against a document? Its own row and sum are all that is looked at."""
+    """Does anything speak against a document? Its own row and checksum are all that is looked at."""
     key = record.document_id
     if record.generation is not None and scope.covers(record.generation):
-        seen.add(record)
-        found = held.get((record.generation, key), _NOTHING)
-        same = record.generation in scope.generations and found == record.checksum
+        compared.add(record)
+        there = held.get((record.generation, key), _NOTHING)
+        same = record.generation in scope.generations and there == record.checksum
         if not same or scope.of_other_model(record):
             yield key, None
     for number in scope.generations:
         if number == record.generation or scope.leaves(number, record):
             continue
-        # No sum tells of a version that is served until the newest is live: it is looked at itself.
-        if scope.whole if scope.serves(number, record) else (number, key) in held:
+        # No checksum tells of a version that is served until the newest is live: it is looked at itself.
+        if scope.full if scope.serves(number, record) else (number, key) in held:
             yield key, number
 
 
-def _loose(scope: Scope, sums: Sums, drift: Drift) -> None:
+def _find_unowned(scope: Scope, checksums: Checksums, drift: Drift) -> None:
     """Points and sections that name no document, as far as they are still there and still do not."""
-    for page in pages(sums.loose(), PAGE):
-        of: dict[tuple[int, What], list[UUID]] = defaultdict(list)
-        for generation, what, key in page:
-            of[generation, what].append(key)
-        for (generation, what), keys in of.items():
-            points = what is What.POINTS
-            look_up = scope.index.get_points if points else scope.index.get_sections
-            for point in look_up(generation, keys):
+    for page in pages(checksums.unowned(), PAGE):
+        ids: dict[tuple[int, Collection], list[UUID]] = defaultdict(list)
+        for generation, collection, key in page:
+            ids[generation, collection].append(key)
+        for (generation, collection), keys in ids.items():
+            for point in look_up(scope.index, generation, collection, keys):
                 if document_of(point) is None:
                     drift.is_extra(
-                        generation, what, [point.point_id], Of.NOBODY, None, source_of(point)
+                        generation,
+                        collection,
+                        [point.point_id],
+                        Owner.NOBODY,
+                        None,
+                        source_of(point),
                     )
+
+
+# Piece by piece
+
+
+@dataclass(slots=True)
+class _Held:
+    """What the index holds of one document: hashes by id; that of the vectors is None without a dense one.
+
+    altered: points whose text is not the one that their own ``content_hash`` is of.
+    """
+
+    points: dict[UUID, str] = field(default_factory=dict)
+    vectors: dict[UUID, str | None] = field(default_factory=dict)
+    sections: dict[UUID, str] = field(default_factory=dict)
+    source: str = ""
+    uri: str = ""
+    altered: int = 0
+
+    def add(self, point: StoredPoint, collection: Collection) -> None:
+        self.source = self.source or source_of(point)
+        self.uri = self.uri or urldefrag(str(point.payload.get("source_uri") or "")).url
+        payload_hash = digest_of(point.payload)
+        if collection is Collection.SECTIONS:
+            self.sections[point.point_id] = payload_hash
+            return
+        self.points[point.point_id] = payload_hash
+        hashed = vectors_hash(point.dense, point.lexical) if point.dense else None
+        self.vectors[point.point_id] = hashed
+        text = point.payload.get("text")
+        known = isinstance(text, str) and digest_text(text) == point.payload.get("content_hash")
+        self.altered += not known
+
+
+def compare_pieces(scope: Scope, suspects: Sequence[tuple[UUID, int | None]], drift: Drift) -> None:
+    """Compare documents piece by piece, with the ledger and the index as they are now.
+
+    Each is compared in the generation that it is live in, and looked at in the one named with it.
+    """
+    suspects = [(key, number) for key, number in suspects if key not in scope.undecided]
+    keys = list(dict.fromkeys(key for key, _ in suspects))
+    with scope.ledger.lock_documents(keys):
+        records = scope.ledger.documents.by_id(keys)
+        wanted: dict[int, set[UUID]] = defaultdict(set)
+        for record in records.values():
+            if record.generation in scope.existing:
+                wanted[record.generation].add(record.document_id)
+            elif record.generation is not None:
+                # Its whole generation is gone, and no run has written it again.
+                gone = {
+                    Kind.MISSING_POINTS: record.chunks,
+                    Kind.MISSING_SECTIONS: record.sections,
+                }
+                drift.differs(_name(record), gone)
+        for key, number in suspects:
+            if number is not None and (
+                key not in records or scope.full or not scope.serves(number, records[key])
+            ):
+                wanted[number].add(key)
+        # Opened once for all of them, and only now: never is a lock waited for with the index held open.
+        with scope.index.session():
+            for generation, documents in wanted.items():
+                for key, held in _read(scope.index, generation, documents).items():
+                    _compare_one(scope, generation, key, records.get(key), held, drift)
+
+
+def _compare_one(
+    scope: Scope,
+    generation: int,
+    key: UUID,
+    record: DocumentRecord | None,
+    held: _Held,
+    drift: Drift,
+) -> None:
+    if record is not None and record.generation == generation:
+        _compare_live(scope, generation, record, held, drift)
+    elif record is not None and scope.serves(generation, record):
+        drift.differs(_name(record), _compare_served(scope, generation, record, held), Owner.SERVED)
+    elif owned := _should_be_gone(scope, generation, key, record, held):
+        name, owner = owned
+        drift.is_extra(generation, Collection.POINTS, held.points, owner, name)
+        drift.is_extra(generation, Collection.SECTIONS, held.sections, owner, name)
+
+
+def _name(record: DocumentRecord) -> DocumentName:
+    return DocumentName(record.document_id, record.source, record.uri)
+
+
+def _read(index: VectorIndex, generation: int, documents: Iterable[UUID]) -> dict[UUID, _Held]:
+    held = {key: _Held() for key in documents}
+    where: dict[str, str | list[str]] = {"document_id": [str(key) for key in held]}
+    for collection, found in (
+        (Collection.POINTS, index.scan_points(generation, where, vectors=True)),
+        (Collection.SECTIONS, index.scan_sections(generation, where)),
+    ):
+        for point in found:
+            # One found by an index of payloads that are lost has none, and is missing.
+            document = document_of(point)
+            if document in held:
+                held[document].add(point, collection)
+    return held
+
+
+def _compare_live(
+    scope: Scope, generation: int, record: DocumentRecord, held: _Held, drift: Drift
+) -> None:
+    """Compare a document with the points and sections that the ledger has of it, both ways."""
+    name = _name(record)
+    chunks = {c.point_id: c for c in scope.ledger.documents.chunks(record.document_id)}
+    sections = {s.section_id: s for s in scope.ledger.documents.sections(record.document_id)}
+    _find_misattributed(scope.index, generation, name, Collection.POINTS, chunks, held, drift)
+    _find_misattributed(scope.index, generation, name, Collection.SECTIONS, sections, held, drift)
+    points_there = chunks.keys() & held.points.keys()
+    sections_there = sections.keys() & held.sections.keys()
+    counts = {
+        Kind.MISSING_POINTS: len(chunks) - len(points_there),
+        Kind.MISSING_SECTIONS: len(sections) - len(sections_there),
+        Kind.STALE_PAYLOAD: sum(held.points[k] != chunks[k].payload_hash for k in points_there)
+        + sum(held.sections[k] != sections[k].payload_hash for k in sections_there),
+        Kind.WRONG_VECTORS: sum(
+            (vector := held.vectors[k]) is None or not agree(chunks[k].vector_hash, vector)
+            for k in points_there
+        ),
+        Kind.WRONG_MODEL: int(scope.of_other_model(record)),
+    }
+    drift.differs(name, counts)
+    points_extra = held.points.keys() - chunks.keys()
+    sections_extra = held.sections.keys() - sections.keys()
+    drift.is_extra(generation, Collection.POINTS, points_extra, Owner.KNOWN, name)
+    drift.is_extra(generation, Collection.SECTIONS, sections_extra, Owner.KNOWN, name)
+    if not (any(counts.values()) or points_extra or sections_extra):
+        _complete_checksum(scope.ledger, record, chunks.values(), sections.values(), held)
+
+
+def _complete_checksum(
+    ledger: Ledger,
+    record: DocumentRecord,
+    chunks: Iterable[ChunkRecord],
+    sections: Iterable[SectionRecord],
+    held: _Held,
+) -> None:
+    """Note the hashes of vectors that no row had: from now on one checksum tells that all is as written."""
+    known = [replace(chunk, vector_hash=held.vectors[chunk.point_id]) for chunk in chunks]
+    total = checksum_of(known, sections)
+    if total is not None and total != record.checksum:
+        hashes = {c.point_id: c.vector_hash for c in known if c.vector_hash is not None}
+        ledger.writes.record_vectors(record.document_id, hashes, total, record.checksum)
+
+
+def _find_misattributed(
+    index: VectorIndex,
+    generation: int,
+    name: DocumentName,
+    collection: Collection,
+    ids: Iterable[UUID],
+    held: _Held,
+    drift: Drift,
+) -> None:
+    """Points or sections that are there under their ids, and whose payloads do not name their document."""
+    points = collection is Collection.POINTS
+    hashes = held.points if points else held.sections
+    missing = [key for key in ids if key not in hashes]
+    if not missing:
+        return
+    found = look_up(index, generation, collection, missing)
+    hashes |= {point.point_id: digest_of(point.payload) for point in found}
+    drift.is_misattributed(generation, collection, [point.point_id for point in found], name)
+    if points:
+        vectors = index.get_vectors(generation, missing)
+        for point in found:
+            dense = vectors.get(point.point_id)
+            held.vectors[point.point_id] = vector_hash(dense) if dense else None
+
+
+def _compare_served(
+    scope: Scope, generation: int, record: DocumentRecord, held: _Held
+) -> dict[Kind, int]:
+    """Is the version whole that searches find of a document whose newest is in a generation being built?
+
+    The ledger's rows are of the newest. Of this one its history tells how much there was, as long as it is
+    kept, and the points themselves tell whether their texts are what they were.
+    """
+    there = len(held.points), len(held.sections)
+    points, sections = _served_counts(scope, generation, record) or there
+    return {
+        Kind.MISSING_POINTS: max(0, points - there[0]),
+        Kind.EXTRA_POINTS: max(0, there[0] - points),
+        Kind.MISSING_SECTIONS: max(0, sections - there[1]),
+        Kind.EXTRA_SECTIONS: max(0, there[1] - sections),
+        Kind.STALE_PAYLOAD: held.altered,
+        Kind.WRONG_VECTORS: sum(vector is None for vector in held.vectors.values()),
+    }
+
+
+def _served_counts(scope: Scope, generation: int, record: DocumentRecord) -> tuple[int, int] | None:
+    """How many points and sections a generation has of a document, None when nothing tells."""
+    if record.status is DocumentStatus.QUARANTINED:
+        # Its last good version may have been cut anew since, which no history tells of.
+        return None
+    for version in scope.ledger.versions.of(record.document_id):
+        if version.uri != record.uri:
+            return None  # From here on it stood elsewhere, as another document.
+        if version.action == Action.REMOVE.value:
+            # It is back since, and never was here again; only as another document could it have stayed.
+            return None if version.reason in ELSEWHERE else (0, 0)
+        if version.generation == generation:
+            return version.chunks, version.sections
+    return None
+
+
+def _should_be_gone(
+    scope: Scope, generation: int, key: UUID, record: DocumentRecord | None, held: _Held
+) -> tuple[DocumentName, Owner] | None:
+    """Whose it is what there is of a document that the ledger does not have in a generation.
+
+    None where it may stay.
+    """
+    if record is not None:
+        if scope.leaves(generation, record):
+            return None
+        return _name(record), Owner.ELSEWHERE
+    tombstone = scope.ledger.tombstones.by_id([key]).get(key)
+    if tombstone is None:
+        return DocumentName(key, held.source, held.uri), Owner.UNKNOWN
+    if scope.full and _stands_for_another(scope, generation, tombstone):
+        return None
+    return DocumentName(key, tombstone.source, tombstone.uri), Owner.TOMBSTONED
+
+
+def _stands_for_another(scope: Scope, generation: int, tombstone: Tombstone) -> bool:
+    """Is it what searches still find of a document that moved, until its new generation is live?"""
+    if tombstone.reason not in ELSEWHERE:
+        return False
+    aliases = scope.ledger.sources.aliases_by_uri([tombstone.uri], tombstone.source)
+    moved = scope.ledger.documents.get(aliases[0].document_id) if aliases else None
+    return moved is not None and scope.serves(generation, moved)
+
+
+# For a run
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFindings:
+    """checked: points compared. counts: what is wrong, by ``Kind``.
+
+    documents: the ids of those to repair. orphans: of those that should have nothing in the index.
+    """
+
+    checked: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    documents: frozenset[UUID] = frozenset()
+    orphans: frozenset[UUID] = frozenset()
+
+    @property
+    def clean(self) -> bool:
+        return not any(self.counts.values())
+
+    def __add__(self, other: "AuditFindings") -> "AuditFindings":
+        kinds = {**self.counts, **other.counts}
+        return AuditFindings(
+            self.checked + other.checked,
+            {kind: self.counts.get(kind, 0) + other.counts.get(kind, 0) for kind in kinds},
+            self.documents | other.documents,
+            self.orphans | other.orphans,
+        )
+
+
+def compare_source(
+    ledger: Ledger,
+    index: VectorIndex,
+    generation: int,
+    source: str | None = None,
+    documents: Iterable[UUID] | None = None,
+    undecided: AbstractSet[UUID] = frozenset(),
+) -> AuditFindings:
+    """Compare the ledger with a generation, for all documents of a source, or for those given.
+
+    ``undecided``: those that are left out (see the function of that name).
+
+    Takes the locks of documents that seem to differ, for as long as each is looked at: not to be called
+    with the index held open, or another process may wait for both the other way round.
+    """
+    scope = replace(scope_of(ledger, index, [generation]), undecided=frozenset(undecided))
+    with Drift() as drift:
+        if documents is None:
+            compared = compare_all(scope, source, drift)
+        else:
+            compared = compare_some(scope, documents, drift)
+        orphans = frozenset(named.document_id for named in drift.orphans())
+        known = frozenset(named.document_id for named in drift.documents())
+        counts = drift.counts()
+        return AuditFindings(
+            compared.points.total(),
+            {kind.value: counts[kind.value] for kind in _OF_DOCUMENTS},
+            known,
+            orphans,
+        )
+
+
+def undecided(ledger: Ledger, source: str) -> set[UUID]:
+    """Documents whose write was cut short, or that the ledger has lost, and that no run could reach since.
+
+    The index may hold something of them. Whether that is to stay cannot be told before they are seen again.
+    """
+    pending = ledger.writes.pending(source)
+    live = {r.document_id for r in _records(ledger, pending) if r.raw_hash is not None}
+    return pending.keys() - live
+
+
+def counts_agree(ledger: Ledger, index: VectorIndex, generation: int, source: str) -> bool:
+    """The cheap check of every run: as many points and sections of the source as the ledger has.
+
+    Documents whose write was cut short are not counted on either side.
+    """
+    pending = ledger.writes.pending(source)
+    known = [r for r in _records(ledger, pending) if r.generation == generation]
+    counts = ledger.documents.counts(source, generation)
+    points = counts.chunks - sum(r.chunks for r in known)
+    sections = counts.sections - sum(r.sections for r in known)
+    where: dict[str, str | list[str]] = {"source": source}
+    with index.session():
+        points_there = index.count_points(generation, where)
+        sections_there = index.count_sections(generation, where)
+        for page in pages(pending, PAGE):
+            these: dict[str, str | list[str]] = {**where, "document_id": [str(key) for key in page]}
+            points_there -= index.count_points(generation, these)
+            sections_there -= index.count_sections(generation, these)
+    return (points_there, sections_there) == (points, sections)
+
+
+def _records(ledger: Ledger, keys: Iterable[UUID]) -> Iterator[DocumentRecord]:
+    for page in pages(keys, PAGE):
+        yield from ledger.documents.by_id(page).values()

@@ -1,11 +1,25 @@
-"""What an audit finds, kept on disk while it runs: an index that was lost must not fill the memory."""
+"""What an audit adds up and what it finds, kept on disk while it runs: memory stays flat.
+
+An index that was lost differs in every document, and a large one has more documents than memory holds sums.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
+from tidemark.domain.chunks import StoredPoint
+from tidemark.domain.hashing import (
+    UNKNOWN,
+    checksum,
+    digest_of,
+    point_part,
+    section_part,
+    vectors_hash,
+)
+from tidemark.ports import VectorIndex
 from tidemark.stages.temp_database import UsesTempDatabase
 
 
@@ -24,6 +38,7 @@ class Kind(StrEnum):
     ledger and the index say different things."""
     DEAD_GENERATIONS = "dead_generations"
     LIVE_NAME = "live_name"
+    """The alias of the live generation is over the wrong one, or over none."""
     NOT_FOUND = "not_found"
     """Documents of the sample that a search for a sentence of their own does not bring back."""
 
@@ -31,18 +46,20 @@ class Kind(StrEnum):
 KINDS = tuple(Kind)
 
 
-class What(StrEnum):
-    """In which of a generation's two collections."""
+class Collection(StrEnum):
+    """One of a generation's two."""
 
     POINTS = "points"
     SECTIONS = "sections"
 
 
-class Of(StrEnum):
-    """Whose a point or section is that should not be there."""
+class Owner(StrEnum):
+    """Whose a finding is."""
 
     KNOWN = "known"
-    """A document that is live in this generation, without it."""
+    """A document that is live in this generation."""
+    SERVED = "served"
+    """A document whose newest version is in a generation being built: searches find an older one here."""
     ELSEWHERE = "elsewhere"
     """A document of which no version is live in this generation."""
     TOMBSTONED = "tombstoned"
@@ -51,48 +68,8 @@ class Of(StrEnum):
     """It names no document."""
 
 
-_EXTRA = {
-    What.POINTS.value: Kind.EXTRA_POINTS.value,
-    What.SECTIONS.value: Kind.EXTRA_SECTIONS.value,
-}
-
-_FOUND = """
-CREATE TABLE found (document BLOB, kind TEXT, n INTEGER, source TEXT, uri TEXT,
-PRIMARY KEY (document, kind)) WITHOUT ROWID
-"""
-_SERVED = _FOUND.replace("found", "served")
-_EXTRAS = """
-CREATE TABLE extra (generation INTEGER, what TEXT, id BLOB, owner TEXT, document BLOB, source TEXT,
-uri TEXT, PRIMARY KEY (generation, what, id)) WITHOUT ROWID
-"""
-_CLAIMED = """
-CREATE TABLE claimed (generation INTEGER, what TEXT, id BLOB, document BLOB, source TEXT,
-PRIMARY KEY (generation, what, id)) WITHOUT ROWID
-"""
-# What one document should have under a wrong name is not the extra of another.
-_SURPLUS = """
-CREATE VIEW surplus AS SELECT * FROM extra WHERE NOT EXISTS (SELECT 1 FROM claimed
-WHERE claimed.generation = extra.generation AND claimed.what = extra.what AND claimed.id = extra.id)
-"""
-_DOCUMENTS = """
-SELECT document, source, uri FROM found WHERE :source IS NULL OR source = :source
-UNION SELECT document, source, uri FROM surplus
-WHERE owner = 'known' AND (:source IS NULL OR source = :source)
-"""
-_ORPHANS = """
-SELECT document, min(source), min(uri) FROM surplus
-WHERE owner IN ('elsewhere', 'tombstoned', 'unknown') AND (:source IS NULL OR source = :source)
-GROUP BY document
-"""
-_CONCERNED = """
-SELECT document FROM found WHERE :source IS NULL OR source = :source
-UNION SELECT document FROM surplus
-WHERE owner <> 'nobody' AND (:source IS NULL OR source = :source)
-"""
-
-
 @dataclass(frozen=True, slots=True)
-class Named:
+class DocumentName:
     """A document, as a finding names it; ``source`` and ``uri`` are "" where nobody knows them."""
 
     document_id: UUID
@@ -101,52 +78,195 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Stray:
-    """A point or section that a document should have, with a payload that names another."""
+class Misattributed:
+    """A point or section that a document should have, with a payload that names another, or none."""
 
     generation: int
-    what: What
+    collection: Collection
     id: UUID
     document_id: UUID
     source: str
 
 
-class Drift(UsesTempDatabase):
-    """A context: what was found is gone when it ends."""
+def document_of(point: StoredPoint) -> UUID | None:
+    """The document that a point or section names; None when it names none."""
+    named = point.payload.get("document_id")
+    try:
+        document = UUID(str(named))
+    except ValueError:
+        return None
+    # Only as it is written is it found by a filter.
+    return document if str(document) == named else None
+
+
+def source_of(point: StoredPoint) -> str:
+    named = point.payload.get("source")
+    return named if isinstance(named, str) else ""
+
+
+def look_up(
+    index: VectorIndex, generation: int, collection: Collection, ids: Sequence[UUID]
+) -> list[StoredPoint]:
+    """Points or sections by their ids."""
+    get = index.get_points if collection is Collection.POINTS else index.get_sections
+    return get(generation, ids)
+
+
+# What the index holds
+
+IN_MEMORY = 20_000
+"""Documents whose sums are held in memory (some 8 MB) before they are added to those on disk."""
+
+_CHECKSUMS = """
+CREATE TABLE checksum (document BLOB, generation INTEGER, total TEXT,
+PRIMARY KEY (document, generation)) WITHOUT ROWID
+"""
+_UNOWNED = """
+CREATE TABLE unowned (generation INTEGER, collection TEXT, id BLOB,
+PRIMARY KEY (generation, collection, id)) WITHOUT ROWID
+"""
+_SUSPECTS = "CREATE TABLE suspect (document BLOB, generation INTEGER)"
+
+
+class Checksums(UsesTempDatabase):
+    """A context: the checksum of what the index holds of each document, by generation.
+
+    suspects: documents that are to be compared piece by piece.
+    """
 
     def __init__(self) -> None:
-        super().__init__(_FOUND, _SERVED, _EXTRAS, _CLAIMED, _SURPLUS)
+        super().__init__(_CHECKSUMS, _UNOWNED, _SUSPECTS)
+        self._database = self._temp_db.database
+        # A sum has 128 bits, and SQLite's numbers have 64.
+        self._database.create_function(
+            "add_checksums", 2, lambda *both: checksum(int(one, 16) for one in both)
+        )
+        self._recent: Counter[tuple[bytes, int]] = Counter()
+
+    def read(self, index: VectorIndex, generation: int, source: str | None) -> None:
+        """Add up a generation, of one source or whole. Work in proportion to it, memory flat."""
+        where: dict[str, str | list[str]] | None = {"source": source} if source else None
+        for point in index.scan_points(generation, where, vectors=True):
+            vector = vectors_hash(point.dense, point.lexical) if point.dense else UNKNOWN
+            part = point_part(point.point_id, digest_of(point.payload), vector)
+            self._add(generation, Collection.POINTS, point, part)
+        for section in index.scan_sections(generation, where):
+            part = section_part(section.point_id, digest_of(section.payload))
+            self._add(generation, Collection.SECTIONS, section, part)
+        self._write_down()
+
+    def take(self, documents: Sequence[UUID]) -> dict[tuple[int, UUID], str]:
+        """The checksums of documents by generation and id; what is taken is not ``left``."""
+        found = {
+            (generation, document): total
+            for document in documents
+            for generation, total in self._database.execute(
+                "SELECT generation, total FROM checksum WHERE document = ?", (document.bytes,)
+            )
+        }
+        self._database.executemany(
+            "DELETE FROM checksum WHERE document = ?", [(key.bytes,) for _, key in found]
+        )
+        return found
+
+    def left(self) -> Iterator[tuple[UUID, int]]:
+        """Stream the documents that nobody has taken, each with its generation."""
+        return self._pairs("SELECT document, generation FROM checksum ORDER BY generation")
+
+    def unowned(self) -> Iterator[tuple[int, Collection, UUID]]:
+        """Stream what names no document."""
+        rows = self._database.execute("SELECT generation, collection, id FROM unowned")
+        return ((number, Collection(what), UUID(bytes=key)) for number, what, key in rows)
+
+    def suspect(self, documents: Iterable[tuple[UUID, int | None]]) -> None:
+        """Note documents, each with the generation where something of it should not be, if there is one."""
+        self._database.executemany(
+            "INSERT INTO suspect VALUES (?, ?)", ((key.bytes, number) for key, number in documents)
+        )
+
+    def suspects(self) -> Iterator[tuple[UUID, int | None]]:
+        return self._pairs("SELECT document, generation FROM suspect")
+
+    def _pairs(self, query: str) -> Iterator[tuple[UUID, Any]]:
+        return ((UUID(bytes=key), number) for key, number in self._database.execute(query))
+
+    def _add(self, generation: int, where: Collection, point: StoredPoint, part: int) -> None:
+        document = document_of(point)
+        if document is None:
+            self._database.execute(
+                "INSERT OR IGNORE INTO unowned VALUES (?, ?, ?)",
+                (generation, where.value, point.point_id.bytes),
+            )
+            return
+        self._recent[document.bytes, generation] += part
+        if len(self._recent) >= IN_MEMORY:
+            self._write_down()
+
+    def _write_down(self) -> None:
+        self._database.execute("BEGIN")
+        self._database.executemany(
+            "INSERT INTO checksum VALUES (?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET total = add_checksums(total, excluded.total)",
+            [(*key, checksum([total])) for key, total in sorted(self._recent.items())],
+        )
+        self._database.execute("COMMIT")
+        self._recent.clear()
+
+
+# What was found
+
+_COUNTED = """
+CREATE TABLE counted (document BLOB, kind TEXT, owner TEXT, n INTEGER, source TEXT, uri TEXT,
+PRIMARY KEY (document, kind, owner)) WITHOUT ROWID
+"""
+_EXTRA = """
+CREATE TABLE extra (generation INTEGER, collection TEXT, id BLOB, owner TEXT, document BLOB, source TEXT,
+uri TEXT, PRIMARY KEY (generation, collection, id)) WITHOUT ROWID
+"""
+_MISATTRIBUTED = """
+CREATE TABLE misattributed (generation INTEGER, collection TEXT, id BLOB, document BLOB, source TEXT,
+PRIMARY KEY (generation, collection, id)) WITHOUT ROWID
+"""
+# What one document should have under a wrong name is not the extra of another.
+_SURPLUS = """
+CREATE VIEW surplus AS SELECT * FROM extra WHERE NOT EXISTS (SELECT 1 FROM misattributed AS m
+WHERE m.generation = extra.generation AND m.collection = extra.collection AND m.id = extra.id)
+"""
+_FINDINGS = """
+CREATE VIEW finding AS SELECT document, kind, owner, n, source, uri FROM counted
+UNION ALL SELECT document, 'extra_' || collection, owner, 1, source, uri FROM surplus
+"""
+_REPAIRED = "owner NOT IN ('served', 'nobody')"
+
+
+class Drift(UsesTempDatabase):
+    """A context: what was found is gone when it ends. ``source`` None stands for all sources."""
+
+    def __init__(self) -> None:
+        super().__init__(_COUNTED, _EXTRA, _MISATTRIBUTED, _SURPLUS, _FINDINGS)
         self._database = self._temp_db.database
 
-    def differs(self, document: Named, counts: Mapping[Kind, int]) -> None:
-        """Note what is wrong with a document that the ledger knows, but for what it has too much of."""
-        self._note("found", document, counts)
+    def differs(
+        self, document: DocumentName, counts: Mapping[Kind, int], owner: Owner = Owner.KNOWN
+    ) -> None:
+        """Note what is wrong with a document that the ledger knows, but for what it has too much of.
 
-    def is_served_wrong(self, document: Named, counts: Mapping[Kind, int]) -> None:
-        """Note what is wrong with the version that searches find until a document's newest one is live.
-
-        It is counted and named as the rest; nothing writes it again, so no repair is asked for it.
+        What is wrong with a version that is ``SERVED`` is counted and named as the rest; nothing writes it
+        again, so no repair is asked for it.
         """
-        self._note("served", document, counts)
-
-    def _note(self, table: str, document: Named, counts: Mapping[Kind, int]) -> None:
+        key, source, uri = document.document_id.bytes, document.source, document.uri
         self._database.executemany(
-            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?) "  # noqa: S608 - one of two names
-            "ON CONFLICT DO UPDATE SET n = excluded.n",
-            [
-                (document.document_id.bytes, kind.value, n, document.source, document.uri)
-                for kind, n in counts.items()
-                if n
-            ],
+            "INSERT OR REPLACE INTO counted VALUES (?, ?, ?, ?, ?, ?)",
+            [(key, kind.value, owner.value, n, source, uri) for kind, n in counts.items() if n],
         )
 
     def is_extra(
         self,
         generation: int,
-        what: What,
+        collection: Collection,
         ids: Iterable[UUID],
-        owner: Of,
-        document: Named | None,
+        owner: Owner,
+        document: DocumentName | None,
         source: str = "",
     ) -> None:
         """Note points or sections that should not be there.
@@ -157,135 +277,108 @@ class Drift(UsesTempDatabase):
         source, uri = (document.source, document.uri) if document else (source, "")
         self._database.executemany(
             "INSERT OR REPLACE INTO extra VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(generation, what.value, i.bytes, owner.value, key, source, uri) for i in ids],
+            [(generation, collection.value, i.bytes, owner.value, key, source, uri) for i in ids],
         )
 
-    def claim(self, generation: int, what: What, ids: Iterable[UUID], document: Named) -> None:
-        """Note points or sections that are a document's, though their payloads name another."""
+    def is_misattributed(
+        self, generation: int, collection: Collection, ids: Iterable[UUID], document: DocumentName
+    ) -> None:
+        """Note points or sections that are a document's, though their payloads do not name it."""
         key, source = document.document_id.bytes, document.source
         self._database.executemany(
-            "INSERT OR REPLACE INTO claimed VALUES (?, ?, ?, ?, ?)",
-            [(generation, what.value, i.bytes, key, source) for i in ids],
+            "INSERT OR REPLACE INTO misattributed VALUES (?, ?, ?, ?, ?)",
+            [(generation, collection.value, i.bytes, key, source) for i in ids],
         )
 
-    def counts(self, source: str | None = None) -> Counter[str]:
-        """How many of each kind; of a source, or of all."""
-        given = {"source": source}
-        counts = self.served(source)
-        for kind, n in self._database.execute(
-            "SELECT kind, sum(n) FROM found WHERE :source IS NULL OR source = :source GROUP BY kind",
-            given,
-        ):
-            counts[kind] += n
-        for what, n in self._database.execute(
-            "SELECT what, count(*) FROM surplus WHERE :source IS NULL OR source = :source "
-            "GROUP BY what",
-            given,
-        ):
-            counts[_EXTRA[what]] += n
-        return counts
-
-    def served(self, source: str | None = None) -> Counter[str]:
-        """Of these, how many of each kind are wrong in the live generation only, until another is live."""
-        rows = self._database.execute(
-            "SELECT kind, sum(n) FROM served WHERE :source IS NULL OR source = :source GROUP BY kind",
-            {"source": source},
-        )
-        return Counter(dict(rows))
-
-    def served_documents(self) -> Iterator[UUID]:
-        """Stream, each once, the documents that are served wrong."""
-        rows = self._database.execute("SELECT DISTINCT document FROM served")
-        return (UUID(bytes=key) for (key,) in rows)
-
-    def count_served(self) -> int:
-        """How many ``served_documents`` gives."""
-        [(count,)] = self._database.execute("SELECT count(DISTINCT document) FROM served")
-        return int(count)
+    def counts(self, source: str | None = None, *, served: bool = False) -> Counter[str]:
+        """How many of each kind; ``served``: only what is wrong in the live generation until another is."""
+        where = "owner = 'served'" if served else "TRUE"
+        return Counter(dict(self._rows("kind, sum(n)", where, source, "GROUP BY kind")))
 
     def examples(self, kind: str, limit: int) -> list[str]:
         """The first URIs of documents that a kind was found in."""
-        what = next((w for w, k in _EXTRA.items() if k == kind), "")
-        rows = self._database.execute(
-            "SELECT uri FROM found WHERE kind = :kind UNION "
-            "SELECT uri FROM served WHERE kind = :kind UNION "
-            "SELECT uri FROM surplus WHERE what = :what ORDER BY uri LIMIT :limit",
-            {"kind": kind, "what": what, "limit": limit},
-        )
+        order = f"ORDER BY uri LIMIT {limit}"
+        rows = self._rows("DISTINCT uri", "kind = :kind", None, order, kind=kind)
         return [uri or "(names no document)" for (uri,) in rows]
 
-    def sources(self) -> list[str]:
-        """Names of the sources with a finding, sorted; "" for what names none."""
-        rows = self._database.execute("SELECT DISTINCT source FROM served")
-        return sorted({*self.to_repair(), *(source for (source,) in rows)})
+    def sources(self, *, to_repair: bool = False) -> list[str]:
+        """Names of the sources with a finding, sorted; "" for what names none.
 
-    def to_repair(self) -> list[str]:
-        """Those with a finding that a repair can do something about."""
-        rows = self._database.execute(
-            "SELECT source FROM found UNION SELECT source FROM surplus ORDER BY source"
-        )
-        return [source for (source,) in rows]
+        ``to_repair``: only those for which a repair can do something.
+        """
+        where = "owner <> 'served'" if to_repair else "TRUE"
+        return [name for (name,) in self._rows("DISTINCT source", where, None, "ORDER BY source")]
 
-    def tombstoned(self) -> int:
-        """How many removed documents have points or sections left."""
-        [(count,)] = self._database.execute(
-            "SELECT count(DISTINCT document) FROM surplus WHERE owner = ?", (Of.TOMBSTONED.value,)
-        )
+    def count_documents(self, source: str | None = None, owner: Owner | None = None) -> int:
+        """How many documents have a finding that a repair heals; with ``owner``, those of one."""
+        where = f"owner = '{owner.value}'" if owner else _REPAIRED
+        [(count,)] = self._rows("count(DISTINCT document)", where, source)
         return int(count)
 
-    def documents(self, source: str | None = None) -> Iterator[Named]:
+    def concerned(self, source: str | None = None, *, served: bool = False) -> Iterator[UUID]:
+        """Stream, each once, the ids of all documents with a finding that a repair heals, known or not.
+
+        ``served``: with those that heal when another generation is live.
+        """
+        where = "owner <> 'nobody'" if served else _REPAIRED
+        return (UUID(bytes=key) for (key,) in self._rows("DISTINCT document", where, source))
+
+    def documents(self, source: str | None = None) -> Iterator[DocumentName]:
         """Stream, each once, the documents that the ledger knows and that differ."""
-        return self._named(_DOCUMENTS, source)
-
-    def concerned(self, source: str | None = None) -> Iterator[UUID]:
-        """Stream, each once, the ids of all documents with a finding, known or not."""
-        rows = self._database.execute(_CONCERNED, {"source": source})
-        return (UUID(bytes=key) for (key,) in rows)
-
-    def count(self, source: str | None = None) -> int:
-        """How many ``concerned`` gives."""
-        counting = f"SELECT count(*) FROM ({_CONCERNED})"  # noqa: S608 - nothing of it is given
-        [(count,)] = self._database.execute(counting, {"source": source})
-        return int(count)
+        rows = self._rows("DISTINCT document, source, uri", "owner = 'known'", source)
+        return (DocumentName(UUID(bytes=key), name, uri) for key, name, uri in rows)
 
     def of_kinds(self, kinds: Iterable[Kind], documents: Iterable[UUID]) -> set[UUID]:
         """Those of some documents in which one of these kinds was found."""
+        query = "SELECT 1 FROM counted WHERE document = ? AND kind = ? AND owner = 'known'"
         return {
             document
             for document in documents
             for kind in kinds
-            if self._database.execute(
-                "SELECT 1 FROM found WHERE document = ? AND kind = ?", (document.bytes, kind.value)
-            ).fetchone()
+            if self._database.execute(query, (document.bytes, kind.value)).fetchone()
         }
 
-    def orphans(self, source: str | None = None) -> Iterator[Named]:
+    def orphans(self, source: str | None = None) -> Iterator[DocumentName]:
         """Stream, each once, the documents that should have nothing where they have something."""
-        return self._named(_ORPHANS, source)
+        rows = self._rows(
+            "document, min(source), min(uri)",
+            "owner IN ('elsewhere', 'tombstoned', 'unknown')",
+            source,
+            "GROUP BY document",
+        )
+        return (DocumentName(UUID(bytes=key), name, uri) for key, name, uri in rows)
 
-    def places(self, document: UUID) -> list[int]:
+    def generations_of(self, orphan: UUID) -> list[int]:
         """The generations in which an orphan has something that it should not have."""
         rows = self._database.execute(
             "SELECT DISTINCT generation FROM surplus WHERE document = ? AND owner <> 'known'",
-            (document.bytes,),
+            (orphan.bytes,),
         )
         return [generation for (generation,) in rows]
 
-    def loose(self, what: What) -> Iterator[tuple[int, UUID]]:
+    def unowned(self, collection: Collection) -> Iterator[tuple[int, UUID]]:
         """Stream generation and id of what names no document, of all sources."""
         rows = self._database.execute(
-            "SELECT generation, id FROM surplus WHERE owner = 'nobody' AND what = ?", (what.value,)
+            "SELECT generation, id FROM surplus WHERE owner = 'nobody' AND collection = ?",
+            (collection.value,),
         )
         return ((generation, UUID(bytes=key)) for generation, key in rows)
 
-    def strays(self) -> Iterator[Stray]:
+    def misattributed(self) -> Iterator[Misattributed]:
         """Stream what documents should have under their own names."""
-        rows = self._database.execute("SELECT generation, what, id, document, source FROM claimed")
+        rows = self._database.execute(
+            "SELECT generation, collection, id, document, source FROM misattributed"
+        )
         return (
-            Stray(generation, What(what), UUID(bytes=key), UUID(bytes=document), source)
-            for generation, what, key, document, source in rows
+            Misattributed(number, Collection(what), UUID(bytes=key), UUID(bytes=document), source)
+            for number, what, key, document, source in rows
         )
 
-    def _named(self, query: str, source: str | None) -> Iterator[Named]:
-        rows = self._database.execute(query, {"source": source})
-        return (Named(UUID(bytes=key), name, uri) for key, name, uri in rows)
+    def _rows(
+        self, columns: str, where: str, source: str | None, end: str = "", **given: str
+    ) -> Iterable[tuple[Any, ...]]:
+        return self._database.execute(
+            f"SELECT {columns} FROM finding WHERE {where} "  # noqa: S608 - all written here
+            f"AND (:source IS NULL OR source = :source) {end}",
+            {"source": source, **given},
+        )

@@ -26,7 +26,7 @@ from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import RunDocument, Tombstone
 from tidemark.ports import ArtifactEntry, ArtifactStore, Ledger
-from tidemark.stages.audit.reconcile import fresh_mark, put_mark
+from tidemark.stages.audit.epochs import new_epoch, write_epoch
 from tidemark.stages.codec import decode_elements, decode_listing_line
 from tidemark.stages.discard import discard_snapshots, discard_vectors, keys_of
 from tidemark.stages.job import Stores, raw_key
@@ -339,7 +339,7 @@ def _begin_epoch(stores: Stores, request: TakedownRequest) -> None:
         if stores.index.epochs(generation, source) == (epoch, epoch)
     ]
     if agreeing:
-        put_mark(stores.ledger, stores.index, source, agreeing, fresh_mark(request.run_id))
+        write_epoch(stores.ledger, stores.index, source, agreeing, new_epoch(request.run_id))
 
 
 def _remove_points(stores: Stores, document: UUID) -> int:

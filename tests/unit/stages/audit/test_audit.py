@@ -16,9 +16,9 @@ from tidemark.domain.chunks import PointWrite
 from tidemark.domain.errors import TransientError
 from tidemark.domain.records import AuditRecord, GenerationStatus
 from tidemark.pipeline import run_source
-from tidemark.stages.audit import compare, sums
-from tidemark.stages.audit.report import AuditReport
-from tidemark.stages.audit.sampling import Sampler
+from tidemark.stages.audit import compare, drift
+from tidemark.stages.audit.audit import AuditReport
+from tidemark.stages.audit.sample import Sampler
 
 A = "https://docs.example.org/0"
 
@@ -48,7 +48,7 @@ def test_a_clean_index_is_told_from_its_sums_alone(
         raise AssertionError("a clean index is not compared piece by piece")
 
     monkeypatch.setattr(audited.world.ledger.documents, "chunks", never)
-    monkeypatch.setattr(compare, "look_again", never)
+    monkeypatch.setattr(compare, "compare_pieces", never)
     report = audited.audit()
     assert report.clean
     assert (report.checked, report.documents) == (8, 4)
@@ -57,7 +57,7 @@ def test_a_clean_index_is_told_from_its_sums_alone(
 def test_sums_that_do_not_fit_in_memory_are_added_up_on_disk(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sums, "IN_MEMORY", 1)
+    monkeypatch.setattr(drift, "IN_MEMORY", 1)
     monkeypatch.setattr(compare, "PAGE", 1)
     assert audited.audit().clean
     Damage(audited).to_point("alter", audited.points()[0])
@@ -104,7 +104,7 @@ def test_documents_without_a_checksum_are_compared_once_and_get_one(
             ledger.tables.chunks[record.document_id][key] = replace(chunk, vector_hash=None)  # type: ignore[attr-defined]
     assert audited.audit().clean
     assert all(record.checksum for record in ledger.documents.stream())
-    monkeypatch.setattr(compare, "look_again", pytest.fail)
+    monkeypatch.setattr(compare, "compare_pieces", pytest.fail)
     assert audited.audit().clean
 
 
@@ -121,7 +121,7 @@ def test_hashes_of_dense_vectors_alone_raise_no_alarm_and_become_whole(
             ledger.tables.chunks[record.document_id][key] = replace(chunk, vector_hash=dense)  # type: ignore[attr-defined]
     assert audited.audit().clean
     assert {r.document_id: r.checksum for r in ledger.documents.stream()} == before
-    monkeypatch.setattr(compare, "look_again", pytest.fail)
+    monkeypatch.setattr(compare, "compare_pieces", pytest.fail)
     assert audited.audit().clean
 
 
@@ -169,10 +169,10 @@ def test_a_lost_vector_is_found_though_none_was_ever_noted(audited: Audited) -> 
     assert audited.audit().clean
 
 
-# Generations and the live name
+# Generations and the alias
 
 
-def test_a_live_name_that_is_lost_or_moved_is_put_back(audited: Audited) -> None:
+def test_an_alias_that_is_lost_or_moved_is_put_back(audited: Audited) -> None:
     index = audited.world.index
     index.ensure(2, 64, "another-model")
     for live in (None, 2):
@@ -198,7 +198,7 @@ def test_the_ledger_follows_when_a_kill_left_it_behind_the_live_name(audited: Au
 def test_a_generation_that_is_being_built_is_neither_dead_nor_drift(audited: Audited) -> None:
     """Its first documents are in it, and searches are still answered by the old one."""
     audited.world.embedder = CountingEmbedder(HashEmbedder(32))
-    job, deps = audited.hand("docs")
+    job, deps = audited.job_factory("docs")
     run_source(job, deps, "test")
     assert audited.world.index.live() == 1
     assert audited.world.index.generations() == [1, 2]
@@ -212,7 +212,7 @@ def test_a_generation_that_is_being_built_is_neither_dead_nor_drift(audited: Aud
 def test_points_in_a_generation_being_built_of_documents_that_nobody_knows_are_too_many(
     audited: Audited,
 ) -> None:
-    """What is there of documents that are somewhere else is no drift (``test_given_up``)."""
+    """What is there of documents that are somewhere else is no drift (``test_abandoned``)."""
     ledger, index = audited.world.ledger, audited.world.index
     [record] = ledger.generations.all("tidemark")
     ledger.generations.save(
@@ -340,15 +340,15 @@ def test_an_outage_in_the_midst_is_told_and_the_next_repair_goes_on(audited: Aud
     assert audited.audit().clean
 
 
-def test_the_tide_marks_agree_after_a_repair(audited: Audited) -> None:
+def test_the_epochs_agree_after_a_repair(audited: Audited) -> None:
     ledger, index = audited.world.ledger, audited.world.index
     index.write_epoch(1, "docs", "of a backup")
     report = audited.audit()
     assert report.clean
     assert report.out_of_step == ("docs",)
     audited.audit(repair=True)
-    mark = ledger.sources.epoch("docs")
-    assert index.epochs(1, "docs") == (mark, mark)
+    epoch = ledger.sources.epoch("docs")
+    assert index.epochs(1, "docs") == (epoch, epoch)
     assert audited.audit().out_of_step == ()
 
 

@@ -1,4 +1,4 @@
-"""The audit while one generation is live and another is being built, and of the live name itself."""
+"""The audit while one generation is live and another is being built, and of the alias itself."""
 
 from collections import Counter
 from copy import deepcopy
@@ -17,7 +17,7 @@ from tidemark.domain.chunks import PointWrite
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationStatus
 from tidemark.pipeline import run_source
-from tidemark.stages.audit.report import AuditReport
+from tidemark.stages.audit.audit import AuditReport
 
 A, B = "https://docs.example.org/0", "https://wiki.example.org/1"
 A_ID = document_id("docs", A)
@@ -40,7 +40,7 @@ def change_model(audited: Audited) -> None:
 
 def run(audited: Audited, *sources: str) -> None:
     for name in sources:
-        assert run_source(*audited.hand(name), "test").status == "success"
+        assert run_source(*audited.job_factory(name), "test").status == "success"
 
 
 def kinds(report: AuditReport) -> dict[str, int]:
@@ -64,7 +64,7 @@ def is_whole_when_the_new_one_is_live(audited: Audited) -> None:
     assert audited.audit().clean
 
 
-# The live name
+# The alias
 
 
 def put_over_what_is_being_built(audited: Audited) -> None:
@@ -75,7 +75,7 @@ def put_over_what_is_being_built(audited: Audited) -> None:
         audited.world.ledger.generations.save(replace(record, status=status))
 
 
-def test_a_live_name_over_what_is_half_built_is_found_and_put_back(changing: Audited) -> None:
+def test_an_alias_over_what_is_half_built_is_found_and_put_back(changing: Audited) -> None:
     put_over_what_is_being_built(changing)
     report = changing.audit()
     assert kinds(report) == {"live_name": 1}
@@ -89,7 +89,7 @@ def test_a_live_name_over_what_is_half_built_is_found_and_put_back(changing: Aud
     assert changing.world.index.live() == 2, "what had been built is gone on with"
 
 
-def test_a_live_name_over_the_fuller_one_of_two_stays_and_is_named(changing: Audited) -> None:
+def test_an_alias_over_the_fuller_one_of_two_stays_and_is_named(changing: Audited) -> None:
     """Put back, it would find less than it does now; the runs of the sources mend it."""
     put_over_what_is_being_built(changing)
     index = changing.world.index
@@ -142,7 +142,7 @@ def test_what_cannot_be_written_again_keeps_the_version_that_is_live(dimension: 
 
 
 @pytest.mark.parametrize("live", [None, 2])
-def test_a_lost_live_name_in_a_model_change_is_the_only_finding(
+def test_a_lost_alias_in_a_model_change_is_the_only_finding(
     changing: Audited, live: int | None
 ) -> None:
     """What the old generation serves is not taken for too much, nor deleted."""
@@ -155,7 +155,7 @@ def test_a_lost_live_name_in_a_model_change_is_the_only_finding(
     assert changing.audit().clean
 
 
-def test_what_the_live_name_was_wrongly_over_is_dropped_at_once() -> None:
+def test_what_the_alias_was_wrongly_over_is_dropped_at_once() -> None:
     audited = Audited().fill()
     index = audited.world.index
     index.ensure(7, 64, "another-model")
@@ -190,7 +190,7 @@ def test_what_a_kill_left_behind_a_switch_is_dropped_with_the_same_repair(
 
 
 @pytest.mark.slow
-def test_a_damaged_file_of_the_live_name_is_healed(tmp_path: Path) -> None:
+def test_a_damaged_file_of_the_alias_is_healed(tmp_path: Path) -> None:
     world = World(index=QdrantEdgeIndex(tmp_path, "tidemark", 30))
     audited = Audited(world).fill(2)
     world.index.ensure(2, 64, "another-model")
@@ -204,7 +204,7 @@ def test_a_damaged_file_of_the_live_name_is_healed(tmp_path: Path) -> None:
     assert audited.audit().clean
 
 
-def test_a_damaged_live_name_that_belongs_nowhere_is_left_and_nothing_dropped(
+def test_a_damaged_alias_that_belongs_nowhere_is_left_and_nothing_dropped(
     tmp_path: Path,
 ) -> None:
     world = World(index=QdrantEdgeIndex(tmp_path, "tidemark", 30))
@@ -342,7 +342,7 @@ def test_a_document_that_a_repair_writes_into_the_new_generation_stays_wrong_in_
     is_whole_when_the_new_one_is_live(changing)
 
 
-# Tide marks
+# Epochs
 
 
 def test_a_source_that_is_not_in_the_new_generation_yet_is_not_out_of_step(
@@ -353,7 +353,7 @@ def test_a_source_that_is_not_in_the_new_generation_yet_is_not_out_of_step(
 
 
 @pytest.mark.parametrize(("source", "generation"), [("wiki", 1), ("docs", 2)])
-def test_a_mark_that_disagrees_where_the_documents_are_is_told(
+def test_an_epoch_that_disagrees_where_the_documents_are_is_told(
     changing: Audited, source: str, generation: int
 ) -> None:
     changing.world.index.write_epoch(generation, source, "of a backup")
@@ -367,7 +367,7 @@ def test_a_source_without_documents_is_not_out_of_step() -> None:
     for uri in list(audited.wiki.documents):
         del audited.wiki.documents[uri]
         audited.wiki.gone[uri] = "404"
-    job, deps = audited.hand("wiki")
+    job, deps = audited.job_factory("wiki")
     assert run_source(replace(job, approved=True), deps, "test").status == "success"
     change_model(audited)
     run(audited, "docs")

@@ -1,4 +1,4 @@
-"""A generation that lost one of its collections, or was dropped by half, and live names that went astray."""
+"""A generation that lost one of its collections, or was dropped by half, and aliases over the wrong one."""
 
 from datetime import timedelta
 
@@ -10,7 +10,7 @@ from worlds import SOURCE, CountingEmbedder, World, page
 from fakes.embedder import HashEmbedder
 from fakes.index import MemoryIndex
 from tidemark.domain.errors import PermanentError
-from tidemark.stages.audit.report import AuditReport
+from tidemark.stages.audit.audit import AuditReport
 from tidemark.stages.generations import planned_generation
 from tidemark.stages.housekeeping import Retention, collect_garbage
 from tidemark.stages.job import Stores, embed_fingerprint
@@ -188,7 +188,7 @@ def test_what_is_served_while_a_new_generation_is_built_may_lose_its_sections() 
     audited.world.embedder = CountingEmbedder(HashEmbedder(32))
     from tidemark.pipeline import run_source
 
-    assert run_source(*audited.hand("docs"), "test").status == "success"
+    assert run_source(*audited.job_factory("docs"), "test").status == "success"
     index = audited.world.index
     assert (index.live(), index.generations()) == (1, [1, 2])
     lose(index, 1, "sections")
@@ -200,12 +200,12 @@ def test_what_is_served_while_a_new_generation_is_built_may_lose_its_sections() 
     assert audited.audit().clean
 
 
-# The name of the sections
+# The alias of the sections
 
 
 @pytest.mark.parametrize("over", [None, 2])
 @pytest.mark.parametrize("by", ["audit", "run"])
-def test_a_name_of_the_sections_that_went_astray_is_found_and_put_right(
+def test_an_alias_of_the_sections_that_is_wrong_is_found_and_put_right(
     over: int | None, by: str
 ) -> None:
     audited = Audited().fill()

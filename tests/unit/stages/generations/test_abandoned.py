@@ -28,7 +28,7 @@ def model(audited: Audited, dimension: int = 64) -> None:
 
 def run(audited: Audited, *sources: str) -> None:
     for name in sources:
-        job, deps = audited.hand(name)
+        job, deps = audited.job_factory(name)
         # With a third source that is declared and never indexed, the new generation waits for ever.
         job = replace(job, declared=("docs", "wiki", "third"))
         summary = run_source(job, deps, "test")
@@ -55,7 +55,7 @@ def test_a_model_set_back_is_forgotten_one_clean_run_later(tried: Audited) -> No
 def test_a_generation_that_a_run_began_and_wrote_nothing_to_goes_too(tried: Audited) -> None:
     model(tried, 16)
     tried.world.source.away = "It does not answer."
-    run_source(*tried.hand("wiki"), "test")
+    run_source(*tried.job_factory("wiki"), "test")
     model(tried)
     tried.world.source.away = ""
     run(tried, "wiki", "docs")
@@ -129,8 +129,8 @@ def test_a_switch_that_was_killed_before_it_dropped_the_old_is_ended_by_the_next
     tried: Audited,
 ) -> None:
     world = tried.world
-    run_source(*tried.hand("wiki"), "test")
+    run_source(*tried.job_factory("wiki"), "test")
     assert world.index.generations() == [2]
     world.index.ensure(1, 64, "of old")
-    run_source(*tried.hand("docs"), "test")
+    run_source(*tried.job_factory("docs"), "test")
     assert world.index.generations() == [2]

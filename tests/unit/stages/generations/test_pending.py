@@ -17,7 +17,7 @@ from tidemark.config.sources_file import Declarations
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.summary import RunSummary
 from tidemark.pipeline import run_source
-from tidemark.stages.generations import Waiting, waiting
+from tidemark.stages.generations import PendingGeneration, pending_generation
 from tidemark.stages.job import embed_fingerprint
 from tidemark.wiring import Container, Emptied
 
@@ -49,9 +49,9 @@ class Changing(World):
         job = self.job(source=name, declared=DECLARED, disabled=(IDLE,), **changes)
         return run_source(job, replace(self.deps(), source=source), "test")
 
-    def waiting(self) -> Waiting | None:
+    def pending_generation(self) -> PendingGeneration | None:
         embed = embed_fingerprint(self.embedder, self.lexical)
-        return waiting(self.ledger, self.index, "tidemark", embed, DECLARED, (IDLE,))
+        return pending_generation(self.ledger, self.index, "tidemark", embed, DECLARED, (IDLE,))
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_forgetting_the_last_that_is_waited_for_lets_the_new_generation_go_live(
 ) -> None:
     for name in (SOURCE, WIKI, IDLE):
         world.index_source(name)
-    found = world.waiting()
+    found = world.pending_generation()
     assert found is not None
     assert [(s.source, s.documents, s.standing) for s in found.sources] == [(OLD, 1, "undeclared")]
     summary = world.forget(OLD)
@@ -101,7 +101,7 @@ def test_a_disabled_source_is_carried_over_by_one_run_of_it(world: Changing) -> 
     for name in (SOURCE, WIKI):
         world.index_source(name)
     world.forget(OLD)
-    found = world.waiting()
+    found = world.pending_generation()
     assert found is not None
     assert "idle (disabled). Index each: `tidemark index SOURCE`" in found.sentence()
     assert "not declared" not in found.sentence()
@@ -138,7 +138,7 @@ def test_a_document_that_no_run_can_bring_along_is_named_with_its_cure(world: Ch
         world.artifacts.delete(key)
     world.embedder.inner = HashEmbedder(24)
     world.index_source(SOURCE)
-    found = world.waiting()
+    found = world.pending_generation()
     assert found is not None
     assert SOURCE not in {awaited.source for awaited in found.sources}
     assert [stuck.uri for stuck in found.stuck] == [uri]
@@ -153,7 +153,7 @@ def test_a_document_that_no_run_can_bring_along_is_named_with_its_cure(world: Ch
 def test_nothing_is_said_when_nothing_is_waited_for(world: Changing) -> None:
     world.embedder.inner = HashEmbedder()
     assert world.index_source(SOURCE).waiting == ""
-    assert world.waiting() is None
+    assert world.pending_generation() is None
 
 
 class _FakeContainer:
@@ -165,7 +165,11 @@ class _FakeContainer:
         declared = FilesOptions(name=SOURCE, kind="files", path="/srv/docs")
         wrong = ConfigurationError("It has no path.")
         self.declarations = Declarations({SOURCE: declared}, broken={IDLE: wrong})
-        self.ledger, self.index, self.waiting = world.ledger, world.index, world.waiting
+        self.ledger, self.index, self.pending_generation = (
+            world.ledger,
+            world.index,
+            world.pending_generation,
+        )
 
 
 def shown(renderable: object) -> str:

@@ -334,7 +334,7 @@ def test_the_audit_sees_documents_whose_generation_is_gone(world: World) -> None
     world.source.away = "away"
     world.index.ensure(1, 64)
     world.index.switch(1)
-    assert world.audit().missing_points == 3
+    assert world.audit().counts["missing_points"] == 3
 
 
 def test_changed_labels_reach_every_point_and_embed_nothing(world: World) -> None:
@@ -357,7 +357,7 @@ def test_a_lost_snapshot_of_a_document_that_must_be_parsed_again_heals_itself(wo
 
 
 def test_a_repair_does_not_forget_that_newer_bytes_are_broken(world: World) -> None:
-    from tidemark.stages.audit.run_audit import repair
+    from tidemark.stages.audit.repair import rewrite
     from tidemark.stages.job import target
 
     world.run()
@@ -368,7 +368,7 @@ def test_a_repair_does_not_forget_that_newer_bytes_are_broken(world: World) -> N
         1, [c.point_id for c in world.ledger.documents.chunks(before.document_id)]
     )
     job, deps = world.job(), world.deps()
-    repair(job, deps, target(job, deps, 1), [before])
+    rewrite(job, deps, target(job, deps, 1), [before])
     [after] = [d for d in world.ledger.documents.stream() if d.uri == A]
     assert world.audit().clean
     assert (after.failure, after.fetched_raw_hash, after.validators, after.last_seen) == (

@@ -214,7 +214,7 @@ def test_one_that_was_cut_short_can_be_undone(world: World) -> None:
 
 
 def test_no_repair_writes_what_is_being_taken_down(world: World) -> None:
-    from tidemark.stages.audit.run_audit import repair
+    from tidemark.stages.audit.repair import rewrite
     from tidemark.stages.job import target
 
     killed_takedown(world, A, 6)
@@ -223,5 +223,5 @@ def test_no_repair_writes_what_is_being_taken_down(world: World) -> None:
     assert record is not None
     job, deps = world.job(), world.deps()
     job = with_blocks(job, deps)
-    repair(job, deps, target(job, deps, world.generation), [record])
+    rewrite(job, deps, target(job, deps, world.generation), [record])
     assert live_uris(world) == {B}

@@ -9,7 +9,7 @@ from fakes.embedder import HashEmbedder
 from fakes.index import MemoryIndex
 from fakes.ledger import MemoryLedger
 from tidemark.domain.records import GenerationStatus
-from tidemark.stages.audit.reconcile import in_step
+from tidemark.stages.audit.epochs import epochs_agree
 
 A, B, C = (f"https://example.org/{name}" for name in "abc")
 
@@ -24,14 +24,14 @@ def filled() -> World:
 
 def is_whole(world: World) -> None:
     assert world.audit().clean
-    assert in_step(world.ledger, world.index, SOURCE, world.generation)
+    assert epochs_agree(world.ledger, world.index, SOURCE, world.generation)
     assert world.ledger.writes.pending(SOURCE) == {}
     summary = world.run()
     assert not summary.changed
     assert summary.reconciled == 0
 
 
-def test_a_run_that_finds_all_in_step_compares_nothing() -> None:
+def test_a_run_whose_epochs_agree_compares_nothing() -> None:
     world = filled()
     summary = world.run()
     assert summary.reconciled == 0

@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 	&& $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null \
 	&& echo $$p && break; done)
 BIN := .venv/bin
-LOCAL = PYTHONPATH=include $(BIN)/python -m tidemark_local
+LAUNCHER = PYTHONPATH=include $(BIN)/python -m tidemark_local.launcher
 CODE := $(wildcard include dags plugins tests benchmarks docs)
 WORKERS ?= 2
 PYTEST_ARGUMENTS ?=
@@ -35,16 +35,16 @@ setup: ## the virtual environment with everything pinned (once, two to four minu
 	@PYTHONPATH=include "$(PYTHON)" -m tidemark_local.bootstrap
 
 run: setup ## index the samples through real DAG runs, show the result, stop everything
-	@$(LOCAL).run
+	@$(LAUNCHER) run
 
 up: setup ## start Airflow with its UI and leave it running (PORT=8080)
-	@$(LOCAL).lifecycle up
+	@$(LAUNCHER) up
 
 down: setup ## stop what runs in this checkout's home
-	@$(LOCAL).lifecycle down
+	@$(LAUNCHER) down
 
 status: setup ## say what runs
-	@$(LOCAL).lifecycle status
+	@$(LAUNCHER) status
 
 test: setup ## the whole test suite, services and a real scheduler included
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" $(PYTEST_ARGUMENTS)
@@ -70,10 +70,10 @@ format: setup ## lay the code out, mend what the linter can
 	@$(BIN)/ruff check --fix $(CODE)
 
 env: ## a .env for docker compose, with generated secrets
-	@PYTHONPATH=include "$(PYTHON)" -m tidemark_local.compose_env
+	@PYTHONPATH=include "$(PYTHON)" -m tidemark_local.containers env
 
 clean: ## stop what runs, then remove everything that was made here
-	@if [ -x $(BIN)/python ]; then $(LOCAL).lifecycle down || exit 1; fi
+	@if [ -x $(BIN)/python ]; then $(LAUNCHER) down || exit 1; fi
 	@rm -rf .venv .tidemark .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache \
 		include/*.egg-info
 	@find include dags plugins tests -name __pycache__ -type d -prune -exec rm -rf {} +

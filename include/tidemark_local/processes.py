@@ -1,24 +1,34 @@
-"""Processes that outlive a function: started with a record on disk, stopped by it and by nothing else.
+"""Processes that outlive a function, the guard that stops them, and ports on the loopback address.
 
     FOLDER/<name>.json   one process: number, time of birth, log. A recycled number has another birth.
 
-Every process carries the folder in its environment, and so do its children: what a killed service leaves
-behind is found by that mark.
+Every process carries the folder in its environment, and so do its children, whatever group they put
+themselves in (Airflow gives each task one of its own): what a killed service leaves is found by that.
+
+    python -m tidemark_local.processes HOME [--postgres]     the guard of one launcher
 """
 
+import argparse
+import errno
 import json
 import os
 import signal
+import socket
 import subprocess
+import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
+from tidemark.domain.errors import PermanentError
+
 MARK = "TIDEMARK_STARTED_FROM"
 """Environment variable that every process of a table carries, with the table's folder."""
+
+HOST = "127.0.0.1"
 
 _BIRTH_SECONDS = 0.5
 """How far two readings of one process's birth may lie apart (the boot time is rounded)."""
@@ -41,12 +51,10 @@ class Record:
         """The process itself, None when it has ended or its number belongs to another one."""
         try:
             process = psutil.Process(self.pid)
-            return process if _living(process) and self._is(process) else None
+            same = abs(process.create_time() - self.born) <= _BIRTH_SECONDS
+            return process if same and _is_alive(process) else None
         except psutil.Error:
             return None
-
-    def _is(self, process: psutil.Process) -> bool:
-        return abs(process.create_time() - self.born) <= _BIRTH_SECONDS
 
     def tail(self, lines: int = 20) -> list[str]:
         """The last lines of its log."""
@@ -93,27 +101,27 @@ class ProcessTable:
 
     def records(self) -> list[Record]:
         """What was started and not stopped, by name; whether it is alive is for the record to say."""
-        found = []
+        records = []
         for path in sorted(self.folder.glob("*.json")):
             try:
-                found.append(Record(**json.loads(path.read_text(encoding="utf-8"))))
+                records.append(Record(**json.loads(path.read_text(encoding="utf-8"))))
             except (OSError, ValueError, TypeError):
                 # Cut off while being written: its process is found by the mark.
                 path.unlink(missing_ok=True)
-        return found
+        return records
 
     def alive(self) -> list[Record]:
-        return [record for record in self.records() if self._running(record)]
+        return [record for record in self.records() if self._runs(record)]
 
-    def _running(self, record: Record) -> bool:
+    def ended(self) -> list[Record]:
+        """Processes that were started and have ended by themselves."""
+        return [record for record in self.records() if not self._runs(record)]
+
+    def _runs(self, record: Record) -> bool:
         child = self._children.get(record.pid)
         if child is not None and child.poll() is not None:
             return False
         return record.process() is not None
-
-    def ended(self) -> list[Record]:
-        """Processes that were started and have ended by themselves."""
-        return [record for record in self.records() if not self._running(record)]
 
     def stop(self, grace: float = 15.0) -> list[str]:
         """End all processes of the table and their children; returns what was still running.
@@ -121,18 +129,17 @@ class ProcessTable:
         Each is asked (TERM); what is left after ``grace`` seconds is killed.
         """
         records = self.records()
-        running = [record for record in records if self._running(record)]
-        family = list(self._family(running))
-        for record in running:
-            process = record.process()
-            if process is not None:
-                _signal(process, signal.SIGTERM)
-        self._wait(running, grace)
-        left = {*family, *self.marked()}
-        for process in left:
+        running = [record for record in records if self._runs(record)]
+        processes = [process for record in running if (process := record.process())]
+        family = {child for process in processes for child in _with_children(process)}
+        for process in processes:
+            _signal(process, signal.SIGTERM)
+        _wait_until(lambda: not any(map(self._runs, running)), grace)
+        family.update(self.marked())
+        for process in family:
             _signal(process, signal.SIGKILL)
-        self._wait(running, _KILL_SECONDS)
-        _wait_for_end(left, _KILL_SECONDS)
+        _wait_until(lambda: not any(map(self._runs, running)), _KILL_SECONDS)
+        _wait_until(lambda: not any(map(_is_alive, family)), _KILL_SECONDS)
         for record in records:
             (self.folder / f"{record.name}.json").unlink(missing_ok=True)
         return [record.name for record in running]
@@ -148,23 +155,12 @@ class ProcessTable:
             except (psutil.Error, OSError):
                 continue
 
-    @staticmethod
-    def _family(records: Sequence[Record]) -> Iterator[psutil.Process]:
-        for record in records:
-            process = record.process()
-            if process is None:
-                continue
-            try:
-                yield from [process, *process.children(recursive=True)]
-            except psutil.Error:
-                continue
 
-    def _wait(self, records: Sequence[Record], seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while any(self._running(record) for record in records):
-            if time.monotonic() > deadline:
-                return
-            time.sleep(_POLL_SECONDS)
+def _with_children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return []
 
 
 def _signal(process: psutil.Process, number: signal.Signals) -> None:
@@ -176,15 +172,79 @@ def _signal(process: psutil.Process, number: signal.Signals) -> None:
         return
 
 
-def _wait_for_end(processes: Iterable[psutil.Process], seconds: float) -> None:
+def _wait_until(true: Callable[[], bool], seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    while any(_living(process) for process in processes) and time.monotonic() < deadline:
+    while not true() and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
 
 
-def _living(process: psutil.Process) -> bool:
+def _is_alive(process: psutil.Process) -> bool:
     """Is it there, and more than a name that its parent has not collected?"""
     try:
         return process.is_running() and bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return False
+
+
+def free_port() -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def is_free(port: int) -> bool:
+    """Can a server listen on this port of the loopback address?"""
+    with socket.socket() as probe:
+        # As servers do: a port whose last connection is merely cooling down is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                return False
+            raise
+        # On some systems binding succeeds beside a server that listens on all addresses.
+        with socket.socket() as caller:
+            caller.settimeout(0.2)
+            return caller.connect_ex((HOST, port)) != 0
+
+
+def claim(port: int, what: str, variable: str) -> int:
+    """The port to use: a free one for 0, else this one.
+
+    Raises ``PermanentError`` when it is taken; ``variable`` is how to choose another.
+    """
+    if port == 0:
+        return free_port()
+    if not is_free(port):
+        raise PermanentError(
+            f"Port {port}, for {what}, is taken.", f"Choose another one: {variable}={port + 1}."
+        )
+    return port
+
+
+def guard(arguments: list[str] | None = None) -> int:
+    """Wait for the end of a pipe whose other end only the launcher holds (a kill -9 closes it, and so
+    does a closed window), then stop what the launcher left running under HOME.
+    """
+    from tidemark_local.layout import Layout
+
+    parser = argparse.ArgumentParser(prog="python -m tidemark_local.processes")
+    parser.add_argument("home", type=Path)
+    parser.add_argument("--postgres", action="store_true", help="stop the database server, too")
+    options = parser.parse_args(arguments)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    while sys.stdin.buffer.read(64):
+        continue
+    layout = Layout(options.home)
+    layout.processes().stop(grace=10.0)
+    layout.state.unlink(missing_ok=True)
+    if options.postgres:
+        layout.postgres().stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(guard())

@@ -1,4 +1,8 @@
-"""The local Airflow: its database, api-server, scheduler, dag-processor and triggerer, on loopback."""
+"""The local Airflow: its database, api-server, scheduler, dag-processor and triggerer, on loopback.
+
+`airflow standalone` in a process group of its own was tried: its log servers listen on all addresses, and a
+task, put into another group by Airflow, outlives the stop. It is ready in 63 s where these take 36 s.
+"""
 
 import json
 import os
@@ -6,32 +10,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import quote
 
-from sqlalchemy import text
-
-from tidemark.adapters.ledger.engine import Database
 from tidemark.domain.errors import PermanentError, TidemarkError, TransientError
-from tidemark_local.airflow_api import AirflowApi
-from tidemark_local.airflow_env import AirflowOptions, airflow_environment
-from tidemark_local.airflow_values import Json
-from tidemark_local.layout import PROJECT, Layout
-from tidemark_local.local_secrets import ADMIN, LocalSecrets, local_secrets
-from tidemark_local.ports import HOST, claim
-from tidemark_local.processes import Record
+from tidemark_local.airflow_api import AirflowApi, Json
+from tidemark_local.layout import ADMIN, PROJECT, TASKS, Layout, LocalSecrets
+from tidemark_local.processes import HOST, Record, claim
 
 DATABASE = "airflow"
-_POLL_SECONDS = 0.2
+API_CONNECTION = "tidemark_airflow_api"
+"""Airflow connection to this Airflow's own REST API, for tasks that write notes."""
 
-_TABLE = text(
-    "SELECT 1 FROM pg_tables WHERE schemaname = 'public' AND tablename = 'alembic_version'"
-)
-_REVISION = text("SELECT version_num FROM alembic_version")
+_POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +46,101 @@ SERVICES = (
     Service("dag-processor", ("dag-processor",), "dag_processor"),
     Service("triggerer", ("triggerer", "--skip-serve-logs"), "triggerer"),
 )
+
+
+def airflow_environment(
+    layout: Layout,
+    *,
+    port: int,
+    database_url: str,
+    inherited: Mapping[str, str],
+    extra: Mapping[str, str],
+    dags_folder: Path = PROJECT / "dags",
+    scheduled: bool = True,
+    parallelism: int = 4,
+) -> dict[str, str]:
+    """The whole environment of each service and, through the scheduler, of each task: all of the local
+    Airflow's configuration is here.
+
+    inherited: this process's environment; another Airflow's settings in it are left out, connections
+    and variables (``AIRFLOW_CONN_*``, ``AIRFLOW_VAR_*``) kept.
+    extra: wins over everything.
+    scheduled: create runs by schedule; False leaves only those that are triggered.
+    parallelism: task processes at once.
+    """
+    secrets = layout.secrets()
+    address = f"http://{HOST}:{port}"
+    logs = layout.airflow / "logs"
+    sections: dict[str, dict[str, str]] = {
+        "core": {
+            "executor": "LocalExecutor",
+            "parallelism": str(parallelism),
+            "dags_folder": str(dags_folder),
+            "plugins_folder": str(PROJECT / "plugins"),
+            "load_examples": "False",
+            "fernet_key": secrets.fernet_key,
+            "execution_api_server_url": f"{address}/execution/",
+            "simple_auth_manager_users": f"{ADMIN}:admin,{TASKS}:user",
+            "simple_auth_manager_passwords_file": str(layout.passwords),
+            "simple_auth_manager_all_admins": "False",
+            # The full name is looked up in DNS, which takes seconds on some laptops.
+            "hostname_callable": "socket.gethostname",
+        },
+        # psycopg serves both; without the second, Airflow would look for asyncpg.
+        "database": {"sql_alchemy_conn": database_url, "sql_alchemy_conn_async": database_url},
+        "api": {
+            "host": HOST,
+            "port": str(port),
+            "base_url": address,
+            "secret_key": secrets.api_secret_key,
+            "workers": "1",
+        },
+        "api_auth": {"jwt_secret": secrets.jwt_secret},
+        # With the default idle time each short task ends up to five seconds late.
+        "scheduler": {"use_job_schedule": str(scheduled), "scheduler_idle_sleep_time": "0.2"},
+        # A busy machine may be late; each timeout of the default 5 s costs a retry.
+        "workers": {"min_heartbeat_interval": "1", "execution_api_timeout": "30"},
+        "dag_processor": {"parsing_processes": "1", "refresh_interval": "30"},
+        "logging": {
+            "base_log_folder": str(logs),
+            "dag_processor_child_process_log_directory": str(logs / "dag_processor"),
+            "colored_console_log": "False",
+        },
+    }
+    environment = {k: v for k, v in inherited.items() if _is_passed_on(k)}
+    environment |= {
+        f"AIRFLOW__{section.upper()}__{key.upper()}": value
+        for section, values in sections.items()
+        for key, value in values.items()
+    }
+    password = quote(secrets.tasks_password, safe="")
+    paths = [str(PROJECT / "include"), inherited.get("PYTHONPATH", "")]
+    environment |= {
+        "AIRFLOW_HOME": str(layout.airflow),
+        "TIDEMARK_HOME": str(layout.home),
+        f"AIRFLOW_CONN_{API_CONNECTION.upper()}": f"http://{TASKS}:{password}@{HOST}:{port}",
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "PYTHONUNBUFFERED": "1",
+        # Spinning OpenMP threads cost four times the CPU where processes share the cores.
+        "OMP_WAIT_POLICY": inherited.get("OMP_WAIT_POLICY", "PASSIVE"),
+        "DO_NOT_TRACK": "true",
+        "UNSTRUCTURED_DISABLE_NOTICE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    for name in ("no_proxy", "NO_PROXY"):
+        environment[name] = ",".join(filter(None, [inherited.get(name), HOST, "localhost"]))
+    # The packaged model needs no hub; a hub's name as model needs one.
+    if not inherited.get("TIDEMARK_EMBEDDING_MODEL"):
+        environment.setdefault("HF_HUB_OFFLINE", "1")
+    if sys.platform == "darwin":
+        # Its system libraries may not be used after a fork without this, and LocalExecutor forks.
+        environment["OBJC_DISABLE_INITIALIZE_FORK_SAFETY"] = "YES"
+    return environment | dict(extra)
+
+
+def _is_passed_on(name: str) -> bool:
+    return name.startswith(("AIRFLOW_CONN_", "AIRFLOW_VAR_")) or not name.startswith("AIRFLOW_")
+
 
 Say = Callable[[str], None]
 
@@ -87,8 +178,9 @@ class LocalAirflow:
         self.layout = Layout(home.expanduser().resolve())
         self.port = port
         self._env = dict(env or {})
-        options = AirflowOptions(scheduled=scheduled, parallelism=parallelism)
-        self._options = replace(options, dags_folder=dags_folder) if dags_folder else options
+        self._dags_folder = dags_folder or PROJECT / "dags"
+        self._scheduled = scheduled
+        self._parallelism = parallelism
         self._services = [s for s in SERVICES if triggerer or s.name != "triggerer"]
         self._guarded = guarded
         self._say = say
@@ -117,7 +209,7 @@ class LocalAirflow:
 
     @property
     def secrets(self) -> LocalSecrets:
-        return local_secrets(self.layout)
+        return self.layout.secrets()
 
     def start(self, timeout: float = 180.0) -> None:
         """Start everything and wait until it is healthy; on a failure stop what was started.
@@ -158,12 +250,13 @@ class LocalAirflow:
         """What the services run under; also for `airflow` commands beside them."""
         return airflow_environment(
             self.layout,
-            self.secrets,
-            self._options,
             port=self.port,
             database_url=self._postgres.url(DATABASE),
             inherited=os.environ,
             extra=self._env,
+            dags_folder=self._dags_folder,
+            scheduled=self._scheduled,
+            parallelism=self._parallelism,
         )
 
     def api(self) -> AirflowApi:
@@ -203,7 +296,7 @@ class LocalAirflow:
             self._guard = None
 
     def _start_guard(self) -> None:
-        command = [sys.executable, "-m", "tidemark_local.guard", str(self.layout.home)]
+        command = [sys.executable, "-m", "tidemark_local.processes", str(self.layout.home)]
         with (self.layout.logs / "guard.log").open("ab") as log:
             self._guard = subprocess.Popen(  # noqa: S603 - our own module
                 [*command, *(["--postgres"] if self._owns_postgres else [])],
@@ -217,8 +310,10 @@ class LocalAirflow:
 
     def _migrate(self, environment: Mapping[str, str]) -> None:
         """Bring Airflow's database up to date; the command takes ten seconds, so only when needed."""
-        wanted = f"airflow {version('apache-airflow-core')}"
-        if self._stamp() == f"{wanted}, schema {self._schema()}":
+        stamp = self.layout.migrated
+        release = f"airflow {version('apache-airflow-core')}"
+        migrated = stamp.read_text(encoding="utf-8") if stamp.exists() else ""
+        if migrated == f"{release}, schema {self._schema()}":
             return
         self._say("database schema (once)")
         log = self.layout.logs / "migrate.log"
@@ -233,44 +328,40 @@ class LocalAirflow:
             )
         if done.returncode != 0:
             raise PermanentError("`airflow db migrate` failed.", f"Its log is {log}.")
-        self.layout.migrated.write_text(f"{wanted}, schema {self._schema()}", encoding="utf-8")
-
-    def _stamp(self) -> str:
-        try:
-            return self.layout.migrated.read_text(encoding="utf-8")
-        except OSError:
-            return ""
+        stamp.write_text(f"{release}, schema {self._schema()}", encoding="utf-8")
 
     def _schema(self) -> str:
-        database = Database(self._postgres.url(DATABASE))
-        try:
-            rows = database.rows(_TABLE) and database.rows(_REVISION)
-        finally:
-            database.close()
-        return str(rows[0][0]) if rows else "none"
+        import psycopg
+
+        with psycopg.connect(self._postgres.url(DATABASE, driver=None)) as connection:
+            try:
+                row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            except psycopg.errors.UndefinedTable:
+                row = None
+        return str(row[0]) if row else "none"
 
     def _wait_until_healthy(self, began: datetime, timeout: float) -> None:
         deadline = time.monotonic() + timeout
         api = self.api()
-        waiting = {service.health: service.name for service in self._services}
+        pending = {service.health: service.name for service in self._services}
         warm = False
-        while waiting:
+        while pending:
             for ended in self._processes.ended():
                 raise PermanentError(
-                    f"Airflow's {ended.name} ended at its start: {_last_word(ended)}",
+                    f"Airflow's {ended.name} ended at its start: {_last_line(ended)}",
                     f"Its log is {ended.log}.",
                 )
             healthy = _healthy(api, began)
             if healthy and not warm:
                 # The other services are still starting: this costs no time.
-                warm = _warm(api)
-            waiting = {key: name for key, name in waiting.items() if key not in healthy}
-            if waiting and time.monotonic() > deadline:
+                warm = _is_warm(api)
+            pending = {key: name for key, name in pending.items() if key not in healthy}
+            if pending and time.monotonic() > deadline:
                 raise TransientError(
-                    f"Not ready after {timeout:.0f} s: {', '.join(waiting.values())}.",
+                    f"Not ready after {timeout:.0f} s: {', '.join(pending.values())}.",
                     f"Their logs are in {self.layout.logs}.",
                 )
-            if waiting:
+            if pending:
                 time.sleep(_POLL_SECONDS)
 
 
@@ -289,13 +380,21 @@ def running(home: Path) -> LocalAirflow | None:
 def _healthy(api: AirflowApi, began: datetime) -> set[str]:
     """Components that have given a sign of life since ``began``."""
     try:
-        answer = api.health()
+        components = api.health()
     except TidemarkError:
         return set()
-    return {name for name, said in answer.items() if _is_healthy(said, began)}
+    return {name for name, component in components.items() if _is_healthy(component, began)}
 
 
-def _warm(api: AirflowApi) -> bool:
+def _is_healthy(component: Json | None, began: datetime) -> bool:
+    if not component or component.get("status") != "healthy":
+        return False
+    beats = [value for key, value in component.items() if key.endswith("_heartbeat")]
+    # The heartbeat of the last run's process may look fresh for half a minute.
+    return all(beat and datetime.fromisoformat(beat) >= began for beat in beats)
+
+
+def _is_warm(api: AirflowApi) -> bool:
     try:
         api.warm()
     except TransientError:
@@ -303,14 +402,6 @@ def _warm(api: AirflowApi) -> bool:
     return True
 
 
-def _is_healthy(said: Json | None, began: datetime) -> bool:
-    if not said or said.get("status") != "healthy":
-        return False
-    beats = [value for key, value in said.items() if key.endswith("_heartbeat")]
-    # The heartbeat of the last run's process may look fresh for half a minute.
-    return all(beat and datetime.fromisoformat(beat) >= began for beat in beats)
-
-
-def _last_word(record: Record) -> str:
+def _last_line(record: Record) -> str:
     lines = [line.strip() for line in record.tail() if line.strip()]
     return lines[-1] if lines else "it said nothing."

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow_runs import answer, backfill, clear, question, wait_for_end
 from sqlalchemy import create_engine, text
 
 from tidemark.config.settings import PROJECT, Settings
@@ -21,8 +22,7 @@ from tidemark.domain.errors import PermanentError
 from tidemark.orchestration.context import tidemark_run_id
 from tidemark.stages.audit.compare import AuditFindings, compare_source
 from tidemark.wiring import Container
-from tidemark_local.airflow_api import AirflowApi
-from tidemark_local.airflow_values import DagRun
+from tidemark_local.airflow_api import AirflowApi, DagRun
 from tidemark_local.sample_site import SampleSite
 from tidemark_local.services import LocalAirflow
 
@@ -50,7 +50,7 @@ class System:
     def run(self, dag: str = DAG, state: str = "success", **params: object) -> dict[str, Any]:
         """Trigger a run, wait for its end; the summary of its report."""
         started = self.api.trigger(dag, params)
-        run = self.api.wait(started, timeout=600)
+        run = wait_for_end(self.api, started, timeout=600)
         assert run.state == state, self.logs(run)
         self.last = run
         return self.summary(run)
@@ -65,11 +65,11 @@ class System:
 
     def states(self, run: DagRun | None = None) -> dict[str, str]:
         run = run or self.last
-        return {task.label: task.state for task in self.api.tasks(run.dag_id, run.run_id)}
+        return {task.label: task.state for task in self.api.tasks(run)}
 
     def logs(self, run: DagRun) -> str:
         told: list[str] = []
-        for task in self.api.tasks(run.dag_id, run.run_id):
+        for task in self.api.tasks(run):
             if task.state == "success":
                 continue
             try:
@@ -135,7 +135,7 @@ def test_01_the_first_run_indexes_the_site(system: System) -> None:
     note = system.api.run(DAG, system.last.run_id).note
     assert note.startswith("the first")
     assert "chunks embedded" in note
-    batches = [t for t in system.api.tasks(DAG, system.last.run_id) if t.task_id == "process"]
+    batches = [t for t in system.api.tasks(system.last) if t.task_id == "process"]
     assert len(batches) == 2
     assert all("embed" in task.note for task in batches)
 
@@ -163,8 +163,8 @@ def test_03_the_second_run_does_nothing_and_maps_nothing(system: System) -> None
 
 def test_04_a_retry_of_the_run_that_had_nothing_to_do_is_green_too(system: System) -> None:
     run = system.last
-    system.api.clear(DAG, run.run_id)
-    assert system.api.wait(run, timeout=300).state == "success", system.logs(run)
+    clear(system.api, run)
+    assert wait_for_end(system.api, run, timeout=300).state == "success", system.logs(run)
 
 
 def test_05_one_edited_and_one_deleted_page_are_all_that_is_done(system: System) -> None:
@@ -202,8 +202,7 @@ def test_07_a_backfill_processes_again_from_snapshots_and_fetches_nothing(system
     fetched = sorted(d.fetched_at for d in system.container.ledger.documents.stream("site"))
     start = fetched[0].replace(second=0, microsecond=0)
     expected = sum(1 for at in fetched if at < start + timedelta(minutes=1))
-    started = system.api.create_backfill(DAG, start, start, reprocess="completed")
-    system.api.wait_backfill(started, timeout=600)
+    backfill(system.api, DAG, start, start, reprocess="completed", timeout=600)
     [run] = [r for r in system.api.runs(DAG) if "backfill" in r.run_id]
     assert run.state == "success", system.logs(run)
     summary = system.summary(run)
@@ -221,9 +220,7 @@ def test_08_an_unreachable_site_deletes_nothing_and_the_run_says_why(system: Sys
         run = system.api.trigger(DAG, {})
         deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
-            crawl = next(
-                (t for t in system.api.tasks(DAG, run.run_id) if t.task_id == "crawl"), None
-            )
+            crawl = next((t for t in system.api.tasks(run) if t.task_id == "crawl"), None)
             if crawl and crawl.state in ("up_for_retry", "failed"):
                 break
             time.sleep(0.5)
@@ -248,11 +245,9 @@ def test_09_a_process_task_killed_in_the_middle_is_retried_and_converges(system:
     run = system.api.trigger("index__many", {})
     victim = wait_for_writer(system)
     os.kill(victim, signal.SIGKILL)
-    ended = system.api.wait(run, timeout=600)
+    ended = wait_for_end(system.api, run, timeout=600)
     assert ended.state == "success", system.logs(ended)
-    tries = [
-        t.try_number for t in system.api.tasks("index__many", run.run_id) if t.task_id == "process"
-    ]
+    tries = [t.try_number for t in system.api.tasks(run) if t.task_id == "process"]
     assert max(tries) >= 2, "one task was killed and tried again"
     findings = system.audit()
     assert findings.clean, findings.counts()
@@ -275,8 +270,8 @@ def test_10_a_plan_over_a_guard_waits_for_a_person_and_a_rejection_changes_nothi
     assert system.container.index.count_points(1, {"source": "many"}) == 60 * 6, (
         "nothing was done yet"
     )
-    system.api.answer(run, "approve", "Reject")
-    ended = system.api.wait(run, timeout=240)
+    answer(system.api, run, "approve", "Reject")
+    ended = wait_for_end(system.api, run, timeout=240)
     assert ended.state == "failed"
     summary = system.summary(ended)
     assert summary["held"]
@@ -287,8 +282,8 @@ def test_10_a_plan_over_a_guard_waits_for_a_person_and_a_rejection_changes_nothi
 def test_11_once_approved_it_is_applied_whole(system: System) -> None:
     run = system.api.trigger("index__many", {})
     wait_for_question(system, run)
-    system.api.answer(run, "approve", "Approve")
-    ended = system.api.wait(run, timeout=240)
+    answer(system.api, run, "approve", "Approve")
+    ended = wait_for_end(system.api, run, timeout=240)
     assert ended.state == "success", system.logs(ended)
     assert system.summary(ended)["documents"] == {"keep": 30, "remove": 30}
     assert system.container.index.count_points(1, {"source": "many"}) == 30 * 6
@@ -304,7 +299,7 @@ def test_12_a_run_that_was_approved_beforehand_asks_nobody(system: System) -> No
 
 def test_13_the_daily_audit_is_red_on_a_difference_and_heals_it_when_asked(system: System) -> None:
     def audited(state: str, **params: object) -> str:
-        run = system.api.wait(system.api.trigger("audit_index", params), timeout=600)
+        run = wait_for_end(system.api, system.api.trigger("audit_index", params), timeout=600)
         assert run.state == state, system.logs(run)
         return system.api.run("audit_index", run.run_id).note
 
@@ -332,7 +327,7 @@ def test_14_housekeeping_removes_what_nothing_refers_to(system: System) -> None:
     os.utime(folder / ("0" * 64), (old, old))
     before = system.container.index.count_points(1)
     for params, there in (({"dry_run": True}, True), ({}, False)):
-        run = system.api.wait(system.api.trigger("housekeeping", params), timeout=300)
+        run = wait_for_end(system.api, system.api.trigger("housekeeping", params), timeout=300)
         assert run.state == "success", system.logs(run)
         assert artifacts.exists("raw/" + "0" * 64) is there
     assert system.container.index.count_points(1) == before
@@ -343,11 +338,9 @@ def test_14_housekeeping_removes_what_nothing_refers_to(system: System) -> None:
 def wait_for_question(system: System, run: DagRun) -> dict[str, Any]:
     deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
-        asked = system.api.question(run, "approve")
+        asked = question(system.api, run, "approve")
         # The question is there before its task has let go; answered in between, Airflow fails that task.
-        states = [
-            t.state for t in system.api.tasks(run.dag_id, run.run_id) if t.task_id == "approve"
-        ]
+        states = [t.state for t in system.api.tasks(run) if t.task_id == "approve"]
         if asked is not None and states not in (["running"], ["queued"], ["scheduled"]):
             return asked
         assert not system.api.run(run.dag_id, run.run_id).ended, system.logs(run)

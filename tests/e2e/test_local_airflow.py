@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from airflow_runs import set_task_note, wait_for_end
 
 from tidemark_local.layout import PROJECT, Layout
 from tidemark_local.services import LocalAirflow, running
@@ -113,16 +114,16 @@ def test_a_triggered_run_has_an_interval_and_its_logs_can_be_read(launcher: Laun
     with launcher.airflow.api() as api:
         api.wait_for_dag("doubles")
         api.unpause("doubles")
-        run = api.wait(api.trigger("doubles", note="a test"), timeout=120)
+        run = wait_for_end(api, api.trigger("doubles", note="a test"), timeout=120)
         assert run.state == "success"
         assert run.data_interval_start is not None
         assert run.data_interval_end is not None
         assert run.data_interval_start < run.data_interval_end
-        tasks = {task.label: task for task in api.tasks(run.dag_id, run.run_id)}
+        tasks = {task.label: task for task in api.tasks(run)}
         assert set(tasks) == {"numbers", "double[0]", "double[1]"}
         assert "doubled 4" in api.log(run, tasks["double[1]"])
-        api.set_task_note(run.dag_id, run.run_id, "double", "noted", map_index=1)
-        assert {t.label: t.note for t in api.tasks(run.dag_id, run.run_id)}["double[1]"] == "noted"
+        set_task_note(api, run, "double", 1, "noted")
+        assert {t.label: t.note for t in api.tasks(run)}["double[1]"] == "noted"
         # No run by schedule came in between.
         assert [found.run_id for found in api.runs("doubles")] == [run.run_id]
 

@@ -23,8 +23,7 @@ from tidemark.config.settings import Settings
 from tidemark.domain.errors import TransientError
 from tidemark.stages.audit.compare import compare_source
 from tidemark.wiring import Container
-from tidemark_local.airflow_api import AirflowApi
-from tidemark_local.airflow_values import DagRun
+from tidemark_local.airflow_api import AirflowApi, DagRun
 from tidemark_local.services import LocalAirflow
 
 QUICK_RECOVERY = {
@@ -104,7 +103,7 @@ class System:
             self._restart_dead()
             with suppress(TransientError):
                 now = self.api.run(run.dag_id, run.run_id)
-                for task in self.api.tasks(run.dag_id, run.run_id):
+                for task in self.api.tasks(run):
                     seen = f"{task.label} {task.state}, try {task.try_number}"
                     if task.state in _UNUSUAL and seen not in self.watched:
                         self.watched.append(seen)
@@ -122,7 +121,7 @@ class System:
                 self.airflow.spawn(name, [sys.executable, "-m", "airflow", name, *arguments])
 
     def tries(self, run: DagRun) -> int:
-        tasks = self.api.tasks(run.dag_id, run.run_id)
+        tasks = self.api.tasks(run)
         return max(task.try_number for task in tasks if task.task_id == "process")
 
     def log(self, run: DagRun, task_id: str = "process") -> str:

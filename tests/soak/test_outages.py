@@ -24,7 +24,7 @@ from soak_home import (
 from soak_tight import ROOM
 
 from tidemark.adapters.services.postgres import EmbeddedPostgres
-from tidemark_local.ports import free_port
+from tidemark_local.processes import free_port
 
 pytestmark = pytest.mark.soak
 

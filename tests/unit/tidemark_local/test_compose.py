@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tidemark.config.settings import PROJECT, Settings
-from tidemark_local.compose_env import GENERATED, completed, write_env
+from tidemark_local.containers import GENERATED, completed, write_env
 
 TEXT = (PROJECT / "docker-compose.yaml").read_text(encoding="utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)

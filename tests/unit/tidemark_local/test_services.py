@@ -8,26 +8,25 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx
 import psutil
 import pytest
 from rich.console import Console
 
 from tidemark.domain.errors import PermanentError, TransientError
-from tidemark_local import probe
-from tidemark_local.airflow_api import AirflowApi
-from tidemark_local.airflow_env import AirflowOptions, airflow_environment
-from tidemark_local.airflow_values import DagRun, TaskRun, log_lines
+from tidemark_local import containers
+from tidemark_local.airflow_api import AirflowApi, DagRun, TaskRun, log_lines
+from tidemark_local.launcher import RunView, nothing_changed, task_line
 from tidemark_local.layout import PROJECT, Layout
-from tidemark_local.local_secrets import local_secrets
-from tidemark_local.ports import claim, free_port, is_free
-from tidemark_local.processes import MARK, ProcessTable, Record
-from tidemark_local.run_view import RunView, nothing_changed, task_line
+from tidemark_local.processes import MARK, ProcessTable, Record, claim, free_port, is_free
+from tidemark_local.services import airflow_environment
 
 
 def python(program: str) -> list[str]:
@@ -138,7 +137,7 @@ def test_the_guard_stops_the_services_when_its_launcher_dies(tmp_path: Path) -> 
     layout.make()
     record = spawn(layout.processes(), SLEEP)
     guard = subprocess.Popen(
-        [sys.executable, "-m", "tidemark_local.guard", str(tmp_path)],
+        [sys.executable, "-m", "tidemark_local.processes", str(tmp_path)],
         stdin=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(PROJECT / "include")},
     )
@@ -164,11 +163,7 @@ def test_only_one_launcher_works_in_a_home(tmp_path: Path) -> None:
 def test_secrets_are_kept_and_only_the_owner_reads_them(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     layout.make()
-    made = local_secrets(layout)
-    kept = local_secrets(layout)
-    assert made.fresh
-    assert not kept.fresh
-    assert (made.fernet_key, made.admin_password) == (kept.fernet_key, kept.admin_password)
+    assert layout.secrets() == layout.secrets()
     for path in (layout.keys, layout.passwords):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(layout.airflow.stat().st_mode) == 0o700
@@ -178,7 +173,7 @@ def test_two_homes_have_different_secrets(tmp_path: Path) -> None:
     layouts = [Layout(tmp_path / name) for name in ("a", "b")]
     for layout in layouts:
         layout.make()
-    first, second = (local_secrets(layout) for layout in layouts)
+    first, second = (layout.secrets() for layout in layouts)
     assert first.jwt_secret != second.jwt_secret
     assert first.admin_password != second.admin_password
 
@@ -188,7 +183,7 @@ def test_secrets_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     layout.make()
     layout.passwords.write_text("not json")
     with pytest.raises(PermanentError, match=r"passwords\.json"):
-        local_secrets(layout)
+        layout.secrets()
 
 
 def test_a_taken_port_is_named_with_the_way_to_choose_another() -> None:
@@ -211,8 +206,6 @@ def environment(tmp_path: Path, inherited: dict[str, str], **extra: str) -> dict
     layout.make()
     return airflow_environment(
         layout,
-        local_secrets(layout),
-        AirflowOptions(),
         port=4321,
         database_url="postgresql+psycopg:///airflow",
         inherited=inherited,
@@ -251,38 +244,63 @@ def test_what_the_caller_asks_for_wins(tmp_path: Path) -> None:
     assert env["TIDEMARK_HOME"] == str(tmp_path)
 
 
-def api(handler: Callable[[httpx.Request], httpx.Response]) -> AirflowApi:
-    client = AirflowApi("http://127.0.0.1:1", "admin", "secret")
-    client._http = httpx.Client(
-        base_url=client.base_url, transport=httpx.MockTransport(handler), trust_env=False
-    )
-    return client
+Answer = tuple[int, dict[str, Any]]
+"""A status and a body."""
+
+
+@contextmanager
+def api(answer: Callable[[str, str | None, Any], Answer]) -> Iterator[AirflowApi]:
+    """A client of a server that answers by path, token and body, and by itself gives tokens t1, t2, …"""
+    tokens: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, reply = 201, {"access_token": f"t{len(tokens) + 1}"}
+            if self.path == "/auth/token":
+                tokens.append(reply["access_token"])
+            else:
+                token = (self.headers["Authorization"] or "").removeprefix("Bearer ")
+                status, reply = answer(self.path, token, json.loads(body) if body else None)
+            sent = json.dumps(reply).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+
+        do_POST = do_GET  # noqa: N815 - the name is the base class's
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            with AirflowApi(f"http://127.0.0.1:{server.server_port}", "admin", "x") as client:
+                yield client
+        finally:
+            server.shutdown()
 
 
 def test_the_api_logs_in_once_and_again_when_the_token_is_old() -> None:
-    calls: list[str] = []
+    tokens: list[str | None] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
-        calls.append(request.url.path)
-        if request.url.path == "/auth/token":
-            return httpx.Response(201, json={"access_token": f"t{calls.count('/auth/token')}"})
-        fresh = request.headers["Authorization"] == "Bearer t2"
-        return httpx.Response(200 if fresh else 401, json={"is_paused": True})
+    def answer(path: str, token: str | None, body: Any) -> Answer:
+        tokens.append(token)
+        return (200, {"is_paused": True}) if token == "t2" else (401, {})
 
-    client = api(answer)
-    assert client.is_paused("a") is True
-    assert client.is_paused("a") is True
-    assert calls.count("/auth/token") == 2
+    with api(answer) as client:
+        assert client.is_paused("a") is True
+        assert client.is_paused("a") is True
+    assert tokens == ["t1", "t2", "t2"]
 
 
 def test_a_refusal_says_what_airflow_said() -> None:
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/auth/token":
-            return httpx.Response(201, json={"access_token": "t"})
-        return httpx.Response(409, json={"detail": "a run of that date exists"})
+    def answer(path: str, token: str | None, body: Any) -> Answer:
+        return 409, {"detail": "a run of that date exists"}
 
-    with pytest.raises(PermanentError, match=r"409 .*a run of that date exists"):
-        api(answer).trigger("index__x")
+    with api(answer) as client, pytest.raises(PermanentError, match=r"409 .*a run of that date"):
+        client.trigger("index__x")
 
 
 def test_a_server_that_is_away_may_come_back() -> None:
@@ -294,18 +312,15 @@ def test_a_server_that_is_away_may_come_back() -> None:
 def test_a_triggered_run_gets_a_logical_date() -> None:
     bodies: list[dict[str, Any]] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/auth/token":
-            return httpx.Response(201, json={"access_token": "t"})
-        bodies.append(json.loads(request.content))
+    def answer(path: str, token: str | None, body: Any) -> Answer:
+        bodies.append(body)
         run = dict.fromkeys(
             ("logical_date", "data_interval_start", "data_interval_end", "start_date", "end_date")
         )
-        return httpx.Response(
-            200, json={**run, "dag_id": "d", "dag_run_id": "r", "state": "queued", "note": None}
-        )
+        return 200, {**run, "dag_id": "d", "dag_run_id": "r", "state": "queued", "note": None}
 
-    run = api(answer).trigger("d", {"force": True})
+    with api(answer) as client:
+        run = client.trigger("d", {"force": True})
     assert bodies[0]["logical_date"] is not None
     assert bodies[0]["conf"] == {"force": True}
     assert not run.ended
@@ -390,12 +405,16 @@ def test_a_run_with_work_does_not_say_so(changed: dict[str, Any]) -> None:
 
 
 def test_the_probe_believes_only_a_healthy_component(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = b'{"scheduler": {"status": "healthy"}, "triggerer": {"status": null}}'
-    monkeypatch.setattr(probe.urllib.request, "urlopen", lambda url, timeout: io.BytesIO(said))
-    assert probe.main(["http://x/health", "scheduler"]) == 0
-    assert probe.main(["http://x/health", "triggerer"]) == 1
-    assert probe.main(["http://x/health", "unknown"]) == 1
-    assert probe.main([]) == 2
+    state = b'{"scheduler": {"status": "healthy"}, "triggerer": {"status": null}}'
+    monkeypatch.setattr(
+        containers.urllib.request, "urlopen", lambda url, timeout: io.BytesIO(state)
+    )
+    statuses = {
+        name: containers.main(["probe", "http://x/health", name])
+        for name in ("scheduler", "triggerer", "unknown")
+    }
+    assert statuses == {"scheduler": 0, "triggerer": 1, "unknown": 1}
+    assert containers.main(["probe"]) == 2
 
 
 def test_the_mark_is_part_of_no_setting() -> None:

@@ -1,4 +1,4 @@
-"""One visit: what a server's answer to one URL means. Runs in the crawl's event loop."""
+"""One page fetch: what a server's answer to one URL means. Runs in the crawl's event loop."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a visit found.
+    """What a page fetch gave.
 
     outage: FAILED because of the network or the server, not because of this URL.
     refusal: FAILED because the server will not show it (4xx), and would show nothing behind it either.
@@ -63,8 +63,8 @@ class Answer:
     permanent: bool = False
 
 
-class Visitor:
-    """Visits URLs politely, and no more than the budget allows."""
+class PageFetcher:
+    """Fetches pages politely, and no more than the budget allows."""
 
     def __init__(
         self, fetcher: Fetcher, robots: Robots, robot: str, clock: Clock, budget: Budget
@@ -75,13 +75,13 @@ class Visitor:
         self._clock = clock
         self._budget = budget
 
-    async def visit(
-        self, number: int, target: Target, validators: Validators | None, dated: str = ""
+    async def fetch(
+        self, number: int, target: Target, validators: Validators | None, sitemap_date: str = ""
     ) -> Answer:
         """Ask for a target, conditionally where validators are held; failures are answers.
 
-        ``number`` is its place in the order of asking (``Budget``), ``dated`` when the sitemap says that
-        it was changed.
+        ``number`` is its place in the order of asking (``Budget``), ``sitemap_date`` when the sitemap
+        says that it was changed.
         """
         conditions = _conditions(validators)
         try:
@@ -98,7 +98,7 @@ class Visitor:
         except PermanentError as error:
             return Answer(Kind.FAILED, str(error), refusal=True)
         if response.status in _SUCCESSES:
-            return self._page(target, response, dated)
+            return self._page(target, response, sitemap_date)
         if response.status in _REDIRECTS:
             return _moved(target, response)
         if response.status in {404, 410}:
@@ -106,7 +106,7 @@ class Visitor:
         if response.status == 304 and conditions and validators is not None:
             return Answer(
                 Kind.UNCHANGED,
-                validators=_renewed(validators, response.headers),
+                validators=_updated(validators, response.headers),
                 directives=self._directives(response.headers),
             )
         detail = _with_referrer(_refusal(target.url, response.status), target)
@@ -122,16 +122,16 @@ class Visitor:
             media_type, _ = parse_content_type(headers.get("content-type", ""), target.uri)
             if media_type and media_type not in DOCUMENT_TYPES:
                 return f"is no document ({media_type})"
-            told = self._directives(headers)
-            if told.noindex and (told.nofollow or media_type not in HTML_TYPES):
+            directives = self._directives(headers)
+            if directives.noindex and (directives.nofollow or media_type not in HTML_TYPES):
                 return NOINDEX
             return ""
 
         return judge
 
-    def _page(self, target: Target, response: Response, dated: str) -> Answer:
+    def _page(self, target: Target, response: Response, sitemap_date: str) -> Answer:
         if response.too_large:
-            validators = _renewed(Validators(), response.headers)
+            validators = _updated(Validators(), response.headers)
             return Answer(Kind.TOO_LARGE, response.refused, validators=validators)
         if response.refused:
             return Answer(Kind.EXCLUDED, response.refused)
@@ -145,9 +145,9 @@ class Visitor:
         media_type = media_type or detect(response.body)
         if media_type not in DOCUMENT_TYPES:
             return Answer(Kind.EXCLUDED, "does not say what it is (no Content-Type)")
-        validators = _renewed(Validators(), headers)
+        validators = _updated(Validators(), headers)
         self._budget.fetched(len(response.body))
-        modified_at = http_date(headers.get("last-modified")) or _date(dated)
+        modified_at = http_date(headers.get("last-modified")) or _date(sitemap_date)
         raw = RawDocument(
             target.uri, response.body, media_type, charset, self._clock(), validators, modified_at
         )
@@ -176,7 +176,7 @@ def _conditions(validators: Validators | None) -> dict[str, str]:
     return conditions
 
 
-def _renewed(validators: Validators, headers: Mapping[str, str]) -> Validators:
+def _updated(validators: Validators, headers: Mapping[str, str]) -> Validators:
     return replace(
         validators,
         etag=headers.get("etag", validators.etag),

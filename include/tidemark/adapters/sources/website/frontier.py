@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 from tidemark.adapters.media import is_never_document
 from tidemark.adapters.sources.selection import PathPatterns
 from tidemark.adapters.sources.website.options import WebsiteOptions
-from tidemark.adapters.sources.website.state import Mark, Trail
+from tidemark.adapters.sources.website.state import CrawlState, Mark
 from tidemark.domain.urls import canonical_url, site_of
 
 # Links that a site makes up without end: told by their spelling, and left alone.
@@ -30,40 +30,40 @@ _SCHEDULE = re.compile(r"calend[ae]r|kalender|agenda|events?\b|schedule", re.IGN
 _YEAR = re.compile(r"(?<!\d)(\d{4})(?=[-/](?:0?[1-9]|1[0-2])(?!\d))|\byear=(\d{4})(?!\d)")
 
 
-class Traps:
+class CrawlTraps:
     """Judges the URLs of one crawl.
 
     queries: how many query strings under one path are wanted.
     repeats: how often a piece of a path may follow itself.
     """
 
-    def __init__(self, trail: Trail, *, queries: int, repeats: int) -> None:
-        self._trail = trail
+    def __init__(self, state: CrawlState, *, queries: int, repeats: int) -> None:
+        self._state = state
         self._queries = queries
         repeated = rf"(?=(/[^/]+(?:/[^/]+)*?)(?:\1){{{repeats}}}(?:/|$))"
         self._repeated = re.compile(repeated)
         self._may_repeat = repeats
         self._year = datetime.now(UTC).year
-        self.met: dict[str, tuple[str, str]] = {}
+        self.examples: dict[str, tuple[str, str]] = {}
         """The first URL of each pattern, and what is said of it."""
 
     def count(self, uri: str) -> None:
         """Let a document known from before count towards the bound on its path."""
         path, query, _ = uri.partition("?")
         if query:
-            self._trail.vary(path, self._queries)
+            self._state.count_variant(path, self._queries)
 
     def catches(self, uri: str) -> bool:
         """Is it a trap? Counts it where it is none."""
-        found = self._told(uri)
-        if found is None:
+        match = self._match(uri)
+        if match is None:
             return False
-        pattern, why = found
-        if len(self.met) < _MAX_PATTERNS:
-            self.met.setdefault(pattern, (uri, why))
+        pattern, why = match
+        if len(self.examples) < _MAX_PATTERNS:
+            self.examples.setdefault(pattern, (uri, why))
         return True
 
-    def _told(self, uri: str) -> tuple[str, str] | None:
+    def _match(self, uri: str) -> tuple[str, str] | None:
         parts = urlsplit(uri)
         depth = parts.path.count("/")
         if depth > MAX_SEGMENTS:
@@ -71,18 +71,18 @@ class Traps:
                 "depth",
                 f"its path has more than {MAX_SEGMENTS} segments, which is taken for a trap",
             )
-        if depth > self._may_repeat and (again := self._repeated.search(parts.path)):
+        if depth > self._may_repeat and (match := self._repeated.search(parts.path)):
             why = (
-                f"its path repeats {again[1]} more than {self._may_repeat} times, which is taken for a"
+                f"its path repeats {match[1]} more than {self._may_repeat} times, which is taken for a"
                 " trap; mend the link, or raise max_repeats"
             )
-            return f"repeats {again[1]}", why
+            return f"repeats {match[1]}", why
         if self._is_far_date(uri):
             why = "it is a calendar's page far from today, which is taken for a trap"
             return f"calendar {parts.netloc}", why
         if parts.query:
             path = uri.partition("?")[0]
-            if not self._trail.vary(path, self._queries):
+            if not self._state.count_variant(path, self._queries):
                 why = (
                     f"there are more than {self._queries:,} query strings under {path}, and all further"
                     " ones are taken for a trap; exclude that path, or raise max_queries"
@@ -93,16 +93,16 @@ class Traps:
     def _is_far_date(self, uri: str) -> bool:
         if not _SCHEDULE.search(uri):
             return False
-        for found in _YEAR.finditer(uri):
-            year = int(found[1] or found[2])
+        for match in _YEAR.finditer(uri):
+            year = int(match[1] or match[2])
             if not _EARLIEST_YEAR <= year <= self._year + _YEARS_AHEAD:
                 return True
         return False
 
 
-_AT_HAND = 1_000
-"""Targets kept in memory; the rest of the line is in the trail."""
-_DECIDED = 20_000
+_MAX_IN_MEMORY = 1_000
+"""Targets kept in memory; the rest of the queue is in the crawl state."""
+_MAX_DECIDED = 20_000
 """URLs whose repeated mention costs nothing, enough for the menus of a site."""
 
 
@@ -179,9 +179,11 @@ def _prefix(path: str) -> str:
 class Frontier:
     """A queue in which no canonical URL comes up twice; start pages come before all others."""
 
-    def __init__(self, scope: Scope, trail: Trail, traps: Traps, max_depth: int | None) -> None:
+    def __init__(
+        self, scope: Scope, state: CrawlState, traps: CrawlTraps, max_depth: int | None
+    ) -> None:
         self._scope = scope
-        self._trail = trail
+        self._state = state
         self._traps = traps
         self._max_depth = max_depth
         self._seeds: deque[Target] = deque()
@@ -208,11 +210,11 @@ class Frontier:
         """Take a target in, unless it was seen, is out of scope or too deep, a trap, or no document."""
         if self._max_depth is not None and target.depth > self._max_depth and not target.seed:
             return
-        marks = self._trail.marks(target.uri)
+        marks = self._state.marks(target.uri)
         if not marks & Mark.SEEN and (target.seed or self._wants(target.uri, marks)):
-            self._trail.mark(target.uri, Mark.SEEN)
-            self.again(target)
-        if len(self._decided) >= _DECIDED:
+            self._state.mark(target.uri, Mark.SEEN)
+            self.put(target)
+        if len(self._decided) >= _MAX_DECIDED:
             self._decided.clear()
         self._decided.add(target.uri)
 
@@ -221,19 +223,19 @@ class Frontier:
             return False
         return bool(marks & Mark.KNOWN) or not self._traps.catches(uri)
 
-    def again(self, target: Target) -> None:
+    def put(self, target: Target) -> None:
         """Take a target in, whether or not it was seen."""
         if target.seed:
             self._seeds.append(target)
-        elif len(self._head) < _AT_HAND and not self._stored and not self._tail:
+        elif len(self._head) < _MAX_IN_MEMORY and not self._stored and not self._tail:
             self._head.append(target)
         else:
             self._tail.append(target)
-            if len(self._tail) >= _AT_HAND:
-                self._put_away()
+            if len(self._tail) >= _MAX_IN_MEMORY:
+                self._spill()
 
-    def _put_away(self) -> None:
-        self._trail.queue(target.row() for target in self._tail)
+    def _spill(self) -> None:
+        self._state.enqueue(target.row() for target in self._tail)
         self._stored += len(self._tail)
         self._tail.clear()
 
@@ -243,7 +245,7 @@ class Frontier:
             return self._seeds.popleft()
         if not self._head:
             if self._stored:
-                rows = self._trail.unqueue(_AT_HAND)
+                rows = self._state.dequeue(_MAX_IN_MEMORY)
                 self._stored -= len(rows)
                 self._head.extend(Target.of(row) for row in rows)
             else:
@@ -255,5 +257,5 @@ class Frontier:
         self._seeds.clear()
         self._head.clear()
         self._tail.clear()
-        self._trail.clear_queue()
+        self._state.clear_queue()
         self._stored = 0

@@ -76,9 +76,9 @@ class Permit(Protocol):
 
 
 class Budget:
-    """Counts bodies in and out. Visits are numbered in the order of asking, from 0.
+    """Counts bodies in and out. Fetches are numbered in the order of asking, from 0.
 
-    The oldest visit that is not yet handed on always goes ahead: all others may be waiting for it. What
+    The oldest fetch that is not yet handed on always goes ahead: all others may be waiting for it. What
     is fetched is counted in the event loop, what is handed on where the crawl is consumed.
     """
 
@@ -89,7 +89,7 @@ class Budget:
         self._limit = limit
         self._fetched = 0
         self._handed_on = 0
-        self._visits = 0
+        self._fetches = 0
         self._waiting = 0
         self._freed = asyncio.Event()
 
@@ -98,19 +98,19 @@ class Budget:
         self._fetched += size
 
     def handed_on(self, size: int) -> None:
-        """In the consumer: the oldest visit is done, and so many bytes with it."""
+        """In the consumer: the oldest fetch is done, and so many bytes with it."""
         self._handed_on += size
-        self._visits += 1
+        self._fetches += 1
         # Read after the counts were written, as ``wait`` does the other way round: no wake-up gets lost.
         if self._waiting:
             self._call_soon(self._freed.set)
 
     def allows(self, number: int) -> bool:
-        """May this visit send its request now?"""
-        return self._fetched - self._handed_on < self._limit or number <= self._visits
+        """May this fetch send its request now?"""
+        return self._fetched - self._handed_on < self._limit or number <= self._fetches
 
     async def wait(self, number: int) -> None:
-        """In the loop: wait until the visit may go ahead."""
+        """In the loop: wait until the fetch may go ahead."""
         self._waiting += 1
         try:
             while not self.allows(number):
@@ -120,7 +120,7 @@ class Budget:
             self._waiting -= 1
 
     def permit(self, number: int) -> "Permit":
-        """What one visit's requests ask."""
+        """What the requests of one fetch ask."""
         return _Numbered(self, number)
 
 

@@ -17,12 +17,12 @@ _CACHE_KIB = 4_096
 _BATCH = 500
 _SCHEMA = """
 CREATE TABLE page (
-    uri TEXT PRIMARY KEY, flags INTEGER NOT NULL, how INTEGER, leads TEXT, depth INTEGER, referrer TEXT,
+    uri TEXT PRIMARY KEY, flags INTEGER NOT NULL, kind INTEGER, target TEXT, depth INTEGER, referrer TEXT,
     modified TEXT
 ) WITHOUT ROWID;
-CREATE INDEX led ON page (leads, how) WHERE leads IS NOT NULL;
+CREATE INDEX redirect ON page (target, kind) WHERE target IS NOT NULL;
 CREATE TABLE variants (path TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE waiting (
+CREATE TABLE queue (
     number INTEGER PRIMARY KEY, uri TEXT, url TEXT, depth INTEGER, referrer TEXT, hops INTEGER, marks INTEGER
 );
 """
@@ -37,7 +37,7 @@ class Mark(IntFlag):
     """It was taken into the frontier, or turned away for good."""
     SETTLED = 4
     """It was asked for, and the answer judged."""
-    SAID = 8
+    LISTED = 8
     """It is in the listing."""
     DOCUMENT = 16
     """It is in the listing with content."""
@@ -49,7 +49,7 @@ class Mark(IntFlag):
     """And it was."""
 
 
-class How(IntEnum):
+class RedirectKind(IntEnum):
     """In which way a URL leads to another."""
 
     PERMANENT = 1
@@ -58,12 +58,12 @@ class How(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class Redirect:
     """A URL that leads to another one, with where it was found."""
 
     uri: str
-    how: How
-    leads: str
+    kind: RedirectKind
+    target: str
     known: bool
     depth: int
     referrer: str
@@ -90,8 +90,8 @@ class Route:
     marks: int
 
 
-class Trail:
-    """The memory of one crawl. A context: its file is deleted at the end."""
+class CrawlState:
+    """What one crawl remembers. A context: its file is deleted at the end."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(
@@ -99,7 +99,7 @@ class Trail:
         )
         # Used by one thread at a time, but not always by the one that made it.
         self._database = sqlite3.connect(
-            Path(self._folder.name) / "trail.sqlite", isolation_level=None, check_same_thread=False
+            Path(self._folder.name) / "state.sqlite", isolation_level=None, check_same_thread=False
         )
         self._database.executescript(
             f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
@@ -108,7 +108,7 @@ class Trail:
         self._do = self._database.cursor().execute
         self._do("BEGIN")
 
-    def __enter__(self) -> "Trail":
+    def __enter__(self) -> "CrawlState":
         return self
 
     def __exit__(
@@ -120,7 +120,7 @@ class Trail:
         self._database.close()
         self._folder.cleanup()
 
-    def remember(self, uris: Iterable[str]) -> None:
+    def add_known(self, uris: Iterable[str]) -> None:
         """Note the URIs known from earlier crawls."""
         self._database.executemany(
             "INSERT OR IGNORE INTO page (uri, flags) VALUES (?, ?)",
@@ -140,7 +140,7 @@ class Trail:
             (uri, int(marks)),
         )
 
-    def date(self, uri: str, modified: str) -> None:
+    def set_sitemap_date(self, uri: str, modified: str) -> None:
         """Note when the sitemap says that a page was changed."""
         self._do(
             "INSERT INTO page (uri, flags, modified) VALUES (?, 0, ?)"
@@ -148,29 +148,33 @@ class Trail:
             (uri, modified),
         )
 
-    def dated(self, uri: str) -> str:
-        """What ``date`` noted, "" without."""
+    def sitemap_date(self, uri: str) -> str:
+        """What ``set_sitemap_date`` noted, "" without."""
         row = self._do("SELECT modified FROM page WHERE uri = ?", (uri,)).fetchone()
         return str(row[0]) if row and row[0] else ""
 
-    def lead(self, uri: str, how: How, leads: str, depth: int = 0, referrer: str = "") -> None:
+    def add_redirect(
+        self, uri: str, kind: RedirectKind, target: str, depth: int = 0, referrer: str = ""
+    ) -> None:
         """Note that a URL, which has its row, leads to another."""
         self._do(
-            "UPDATE page SET how = ?, leads = ?, depth = ?, referrer = ? WHERE uri = ?",
-            (int(how), leads, depth, referrer, uri),
+            "UPDATE page SET kind = ?, target = ?, depth = ?, referrer = ? WHERE uri = ?",
+            (int(kind), target, depth, referrer, uri),
         )
 
-    def leading(self) -> Iterator[Lead]:
+    def redirects(self) -> Iterator[Redirect]:
         """Stream those that lead elsewhere and are not in the listing, by URI; all may change meanwhile."""
         after = ""
         while True:
             rows = self._do(
-                "SELECT uri, how, leads, flags, depth, referrer FROM page"
-                " WHERE leads IS NOT NULL AND flags & ? = 0 AND uri > ? ORDER BY uri LIMIT ?",
-                (int(Mark.SAID | Mark.OWN), after, _BATCH),
+                "SELECT uri, kind, target, flags, depth, referrer FROM page"
+                " WHERE target IS NOT NULL AND flags & ? = 0 AND uri > ? ORDER BY uri LIMIT ?",
+                (int(Mark.LISTED | Mark.OWN), after, _BATCH),
             ).fetchall()
-            for uri, how, leads, marks, depth, referrer in rows:
-                yield Lead(uri, How(how), leads, bool(marks & Mark.KNOWN), depth, referrer)
+            for uri, kind, target, marks, depth, referrer in rows:
+                yield Redirect(
+                    uri, RedirectKind(kind), target, bool(marks & Mark.KNOWN), depth, referrer
+                )
                 after = uri
             if len(rows) < _BATCH:
                 return
@@ -180,28 +184,28 @@ class Trail:
         passed: set[str] = set()
         permanent, names, end = True, False, uri
         while True:
-            row = self._do("SELECT flags, how, leads FROM page WHERE uri = ?", (end,)).fetchone()
-            marks, how, leads = row or (0, None, None)
-            stands = bool(marks & (Mark.DOCUMENT | Mark.STOOD)) or leads is None
+            row = self._do("SELECT flags, kind, target FROM page WHERE uri = ?", (end,)).fetchone()
+            marks, kind, target = row or (0, None, None)
+            stands = bool(marks & (Mark.DOCUMENT | Mark.STOOD)) or target is None
             if stands or end in passed:
                 is_document = bool(marks & Mark.DOCUMENT)
                 circle = not stands
                 return Route(
                     end, is_document, permanent, circle, circle and end == uri, names, marks
                 )
-            permanent = permanent and how != How.TEMPORARY
-            names = names or (how == How.CANONICAL and end != uri)
+            permanent = permanent and kind != RedirectKind.TEMPORARY
+            names = names or (kind == RedirectKind.CANONICAL and end != uri)
             passed.add(end)
-            end = str(leads)
+            end = str(target)
 
-    def sent_to(self, target: str) -> int:
+    def count_temporary_redirects(self, target: str) -> int:
         """How many known URLs redirect for now to a target, whatever its query (``/login?next=...``)."""
         path = target.partition("?")[0]
         row = self._do(
-            "SELECT count(*) FROM page WHERE (leads = ? OR leads >= ? AND leads < ?)"
-            " AND how = ? AND flags & ?",
+            "SELECT count(*) FROM page WHERE (target = ? OR target >= ? AND target < ?)"
+            " AND kind = ? AND flags & ?",
             # "@" comes right after "?".
-            (path, f"{path}?", f"{path}@", int(How.TEMPORARY), int(Mark.KNOWN)),
+            (path, f"{path}?", f"{path}@", int(RedirectKind.TEMPORARY), int(Mark.KNOWN)),
         ).fetchone()
         return int(row[0])
 
@@ -211,7 +215,7 @@ class Trail:
         while True:
             rows = self._do(
                 "SELECT uri FROM page WHERE flags & ? = ? AND uri > ? ORDER BY uri LIMIT ?",
-                (int(Mark.KNOWN | Mark.SETTLED | Mark.SAID), int(Mark.KNOWN), after, _BATCH),
+                (int(Mark.KNOWN | Mark.SETTLED | Mark.LISTED), int(Mark.KNOWN), after, _BATCH),
             ).fetchall()
             for (uri,) in rows:
                 yield uri
@@ -223,18 +227,11 @@ class Trail:
         """Is any URI known that the listing says nothing of?"""
         row = self._do(
             "SELECT 1 FROM page WHERE flags & ? = ? LIMIT 1",
-            (int(Mark.KNOWN | Mark.SAID), int(Mark.KNOWN)),
+            (int(Mark.KNOWN | Mark.LISTED), int(Mark.KNOWN)),
         ).fetchone()
         return row is not None
 
-    def known(self) -> Iterator[str]:
-        """Stream the URIs known from earlier crawls, by URI."""
-        rows = self._database.execute(
-            "SELECT uri FROM page WHERE flags & ? ORDER BY uri", (int(Mark.KNOWN),)
-        )
-        yield from (uri for (uri,) in rows)
-
-    def vary(self, path: str, limit: int) -> bool:
+    def count_variant(self, path: str, limit: int) -> bool:
         """Count one more variant of a path, if there are fewer than ``limit``; else give False."""
         row = self._do("SELECT count FROM variants WHERE path = ?", (path,)).fetchone()
         if row and row[0] >= limit:
@@ -245,19 +242,19 @@ class Trail:
         )
         return True
 
-    def queue(self, rows: Iterable[tuple[str | int, ...]]) -> None:
-        """Append to the waiting line: uri, url, depth, referrer, hops, marks."""
+    def enqueue(self, rows: Iterable[tuple[str | int, ...]]) -> None:
+        """Append to the queue: uri, url, depth, referrer, hops, marks."""
         self._database.executemany(
-            "INSERT INTO waiting (uri, url, depth, referrer, hops, marks) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO queue (uri, url, depth, referrer, hops, marks) VALUES (?, ?, ?, ?, ?, ?)",
             rows,
         )
 
-    def unqueue(self, count: int) -> list[tuple[str, str, int, str, int, int]]:
-        """Take the first so many from the waiting line."""
-        rows = self._do("SELECT * FROM waiting ORDER BY number LIMIT ?", (count,)).fetchall()
+    def dequeue(self, count: int) -> list[tuple[str, str, int, str, int, int]]:
+        """Take the first so many from the queue."""
+        rows = self._do("SELECT * FROM queue ORDER BY number LIMIT ?", (count,)).fetchall()
         if rows:
-            self._do("DELETE FROM waiting WHERE number <= ?", (rows[-1][0],))
+            self._do("DELETE FROM queue WHERE number <= ?", (rows[-1][0],))
         return [(row[1], row[2], row[3], row[4], row[5], row[6]) for row in islice(rows, count)]
 
     def clear_queue(self) -> None:
-        self._do("DELETE FROM waiting")
+        self._do("DELETE FROM queue")

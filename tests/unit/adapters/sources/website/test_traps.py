@@ -9,17 +9,17 @@ from sites import Crawled, Page, Site, crawl_all
 
 from fakes.source import MemoryKnown
 from tidemark.adapters.sources.website.crawl import WebsiteSource
-from tidemark.adapters.sources.website.frontier import Traps
+from tidemark.adapters.sources.website.frontier import CrawlTraps
 from tidemark.adapters.sources.website.options import WebsiteOptions
-from tidemark.adapters.sources.website.state import Trail
+from tidemark.adapters.sources.website.state import CrawlState
 
 NEXT_YEAR = datetime.now(UTC).year + 1
 
 
 @pytest.fixture
-def traps() -> Iterator[Traps]:
-    with Trail() as trail:
-        yield Traps(trail, queries=3, repeats=3)
+def traps() -> Iterator[CrawlTraps]:
+    with CrawlState() as state:
+        yield CrawlTraps(state, queries=3, repeats=3)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def traps() -> Iterator[Traps]:
         "/agenda/day?year=1512&day=3",
     ],
 )  # fmt: skip
-def test_it_knows_a_trap_by_its_spelling(traps: Traps, path: str) -> None:
+def test_it_knows_a_trap_by_its_spelling(traps: CrawlTraps, path: str) -> None:
     assert traps.catches(f"https://example.org{path}")
 
 
@@ -42,16 +42,16 @@ def test_it_knows_a_trap_by_its_spelling(traps: Traps, path: str) -> None:
         "/products/4711-12", "/?q=1", "/calendars-of-the-year-2199",
     ],
 )  # fmt: skip
-def test_it_leaves_ordinary_pages_alone(traps: Traps, path: str) -> None:
+def test_it_leaves_ordinary_pages_alone(traps: CrawlTraps, path: str) -> None:
     assert not traps.catches(f"https://example.org{path}")
 
 
-def test_only_so_many_query_strings_of_one_path_are_wanted(traps: Traps) -> None:
+def test_only_so_many_query_strings_of_one_path_are_wanted(traps: CrawlTraps) -> None:
     caught = [traps.catches(f"https://example.org/list?page={n}") for n in range(5)]
     assert caught == [False, False, False, True, True]
     assert not traps.catches("https://example.org/list")
-    assert list(traps.met) == ["queries https://example.org/list"]
-    uri, why = traps.met["queries https://example.org/list"]
+    assert list(traps.examples) == ["queries https://example.org/list"]
+    uri, why = traps.examples["queries https://example.org/list"]
     assert uri == "https://example.org/list?page=3"
     assert "max_queries" in why
 
@@ -117,6 +117,6 @@ def test_a_bound_on_query_strings_lets_the_same_ones_in_every_time(site: Site) -
     known = MemoryKnown()
     first = crawl(site, known, max_queries=3)
     site.pages["/"] = "".join(f"<a href='{path}'>x</a>" for path in reversed(paths))
-    again = crawl(site, known, max_queries=3)
+    second = crawl(site, known, max_queries=3)
     documents = {u for u, item in first.items.items() if item.outcome.value == "fetched"}
-    assert {u for u, i in again.items.items() if i.outcome.value != "excluded"} == documents
+    assert {u for u, i in second.items.items() if i.outcome.value != "excluded"} == documents

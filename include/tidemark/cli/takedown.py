@@ -11,7 +11,6 @@ from rich.text import Text
 from tidemark.cli.explain import spellings
 from tidemark.cli.output import add_row, safe, table_of
 from tidemark.domain.errors import PermanentError
-from tidemark.stages.housekeeping import Housekeeping
 from tidemark.stages.takedown.requests import DocumentRef, find, unfinished
 from tidemark.stages.takedown.takedown import (
     TakedownResult,
@@ -119,8 +118,6 @@ def _sources(container: Container) -> list[str]:
     return sorted({*container.declarations.sources, *container.ledger.sources.names()})
 
 
-# Takedowns and housekeeping, told to people.
-
 _STORES = {
     "points": "points of generation",
     "sections": "sections of generation",
@@ -132,103 +129,70 @@ _STORES = {
 }
 
 
-def takedowns(uri: str, done: Sequence[TakedownResult]) -> RenderableType:
+def _store(name: str) -> str:
+    store, _, generation = name.partition(".g")
+    return f"{_STORES[store]} {generation}".strip()
+
+
+def render_takedowns(uri: str, results: Sequence[TakedownResult]) -> RenderableType:
     """What was removed, store by store, counted before and after."""
-    if not done:
-        return Text(
-            safe(
-                f"Nothing is known of {uri}. To keep it out ahead of time, name its source: "
-                "--source NAME."
-            ),
-            style="yellow",
-        )
-    return Group(*(_takedown(one) for one in done))
+    if not results:
+        ahead = "To keep it out ahead of time, name its source: --source NAME."
+        return Text(safe(f"Nothing is known of {uri}. {ahead}"), style="yellow")
+    return Group(*map(_render_takedown, results))
 
 
-def _takedown(done: TakedownResult) -> RenderableType:
+def _render_takedown(result: TakedownResult) -> RenderableType:
     table = Table("store", "before", "after", box=None, pad_edge=False)
-    for name in done.names():
-        store, _, generation = name.partition(".g")
-        after = done.after.get(name, 0)
-        table.add_row(
-            f"{_STORES[store]} {generation}".strip(),
-            str(done.before.get(name, 0)),
-            Text(str(after), style="yellow" if after else ""),
-        )
-    parts: list[RenderableType] = [
-        Text(safe(f"Taken down: {done.document.uri} (source {done.document.source}).")),
+    for name in result.names():
+        after = result.after.get(name, 0)
+        left = Text(str(after), style="yellow" if after else "")
+        table.add_row(_store(name), str(result.before.get(name, 0)), left)
+    uri, source = result.document.uri, result.document.source
+    where = "every source" if result.all_sources else f"the source {source}"
+    undo = f"the next crawl may index it again after: tidemark takedown {quote(uri)} --undo"
+    return Group(
+        Text(safe(f"Taken down: {uri} (source {source}).")),
         table,
-    ]
-    parts += [Text(safe(f"  stays: {kept}"), style="yellow") for kept in done.kept]
-    where = "every source" if done.all_sources else f"the source {done.document.source}"
-    parts.append(Text(safe(f"  kept out of {where}: {', '.join(done.addresses)}")))
-    parts.append(
-        Text(
-            safe(
-                "  its history is gone for good; the next crawl may index it again after: tidemark takedown "
-                f"{quote(done.document.uri)} --undo"
-            ),
-            style="dim",
-        )
+        *(Text(safe(f"  stays: {kept}"), style="yellow") for kept in result.kept),
+        Text(safe(f"  kept out of {where}: {', '.join(result.addresses)}")),
+        Text(safe(f"  its history is gone for good; {undo}"), style="dim"),
     )
-    return Group(*parts)
 
 
-def previewed(uri: str, would: Sequence[Mapping[str, Any]]) -> RenderableType:
+def render_preview(uri: str, documents: Sequence[Mapping[str, Any]]) -> RenderableType:
     """What would be removed, store by store."""
-    if not would:
+    if not documents:
         return Text(safe(f"Nothing is known of {uri}."), style="yellow")
     parts: list[RenderableType] = []
-    for one in would:
+    for document in documents:
         table = Table("store", "would be removed", box=None, pad_edge=False)
-        for name, count in sorted(one["would_remove"].items()):
-            store, _, generation = name.partition(".g")
-            table.add_row(f"{_STORES[store]} {generation}".strip(), str(count))
-        parts += [Text(safe(f"{one['uri']} (source {one['source']})")), table]
+        for name, count in sorted(document["would_remove"].items()):
+            table.add_row(_store(name), str(count))
+        parts += [Text(safe(f"{document['uri']} (source {document['source']})")), table]
     return Group(*parts)
 
 
-def listed(found: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """All that is kept out by order."""
-    if not found:
+def render_listed(listed: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """All that is blocked."""
+    if not listed:
         return Text("Nothing was taken down.")
     table = table_of("on (UTC)", "source", "address", "kept out of")
-    for one in found:
-        when = (one["taken_down_at"] or "")[:16].replace("T", " ") or "not finished: repeat it"
-        add_row(
-            table, when, one["source"], one["uri"], "every source" if one["everywhere"] else "it"
-        )
+    for row in listed:
+        when = (row["taken_down_at"] or "")[:16].replace("T", " ") or "not finished: repeat it"
+        where = "every source" if row["everywhere"] else "it"
+        add_row(table, when, row["source"], row["uri"], where)
     return table
 
 
-def lifted(uri: str, undone: Sequence[Mapping[str, Any]]) -> RenderableType:
+def render_undone(uri: str, undone: Sequence[Mapping[str, Any]]) -> RenderableType:
     """What may be indexed again."""
     if not undone:
         return Text(safe(f"{uri} was not taken down."), style="yellow")
     return Group(
         *(
-            Text(
-                safe(
-                    f"The next run over {one['source']} may index {', '.join(one['lifted'])} again."
-                )
-            )
-            for one in undone
+            Text(safe(f"The next run over {row['source']} may index {uris} again."))
+            for row in undone
+            for uris in [", ".join(row["lifted"])]
         )
     )
-
-
-def housekeeping(done: Housekeeping) -> RenderableType:
-    """What was removed, kind by kind."""
-    table = Table(
-        "what", "would be removed" if done.dry_run else "removed", "bytes", box=None, pad_edge=False
-    )
-    for kind, freed in done.removed.items():
-        if freed.count:
-            table.add_row(kind.replace("_", " "), f"{freed.count:,}", f"{freed.bytes:,}")
-    head = (
-        Text(f"{done.freed_bytes:,} bytes {'would be' if done.dry_run else 'were'} freed.")
-        if table.row_count
-        else Text("There is nothing to remove.")
-    )
-    notes = [Text(safe(f"  ! {note}"), style="yellow") for note in done.notes]
-    return Group(*([table] if table.row_count else []), head, *notes)

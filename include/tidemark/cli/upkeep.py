@@ -61,37 +61,29 @@ def takedown(
     as_json: Json = False,
 ) -> None:
     """Remove one document from everywhere, prove it, and keep it out of the next crawls."""
-    from tidemark.cli import takedown as render_takedowns
-    from tidemark.cli.takedown import list_takedowns, preview_takedown, run_takedown, undo_takedown
+    from tidemark.cli import takedown as takedowns
 
     output = Output(as_json)
     if undo and (dry_run or uri is None):
         raise typer.BadParameter("--undo takes an address and no --dry-run")
     with errors_to(output):
+        container = open_container()
         if uri is None:
-            listed = list_takedowns(open_container())
-            output.result({"takedowns": listed}, lambda: render_takedowns.listed(listed))
+            listed = takedowns.list_takedowns(container)
+            output.result({"takedowns": listed}, lambda: takedowns.render_listed(listed))
             return
         if dry_run:
-            would = preview_takedown(open_container(), uri, source)
-            output.result(
-                {"uri": uri, "documents": would}, lambda: render_takedowns.previewed(uri, would)
-            )
-            found = bool(would)
+            preview = takedowns.preview_takedown(container, uri, source)
+            key, rows, shown = "documents", preview, takedowns.render_preview(uri, preview)
         elif undo:
-            lifted = undo_takedown(open_container(), uri, source)
-            output.result(
-                {"uri": uri, "lifted": lifted}, lambda: render_takedowns.lifted(uri, lifted)
-            )
-            found = bool(lifted)
+            undone = takedowns.undo_takedown(container, uri, source)
+            key, rows, shown = "lifted", undone, takedowns.render_undone(uri, undone)
         else:
-            done = run_takedown(open_container(), uri, source)
-            output.result(
-                {"uri": uri, "documents": [one.as_dict() for one in done]},
-                lambda: render_takedowns.takedowns(uri, done),
-            )
-            found = bool(done)
-        if not found:
+            results = takedowns.run_takedown(container, uri, source)
+            key, rows = "documents", [dict(result.as_dict()) for result in results]
+            shown = takedowns.render_takedowns(uri, results)
+        output.result({"uri": uri, key: rows}, lambda: shown)
+        if not rows:
             raise typer.Exit(1)
 
 
@@ -106,7 +98,7 @@ def forget(
     as_json: Json = False,
 ) -> None:
     """Remove all that the index has of a source that is not declared any more."""
-    from tidemark.cli.forget import forget_source
+    from tidemark.cli.housekeeping import forget_source
 
     output = Output(as_json)
     with errors_to(output):
@@ -125,13 +117,12 @@ def housekeeping(
     as_json: Json = False,
 ) -> None:
     """Remove what nobody needs any more: old versions, runs and files that nothing refers to."""
-    from tidemark.cli import takedown as render_takedowns
-    from tidemark.cli.forget import run_housekeeping
+    from tidemark.cli.housekeeping import render_housekeeping, run_housekeeping
 
     output = Output(as_json)
     with errors_to(output):
         done = run_housekeeping(open_container(), output, dry_run=dry_run, quiet=as_json)
-        output.result(done.as_dict(), lambda: render_takedowns.housekeeping(done))
+        output.result(done.as_dict(), lambda: render_housekeeping(done))
 
 
 @upkeep.command()

@@ -10,7 +10,7 @@ from rich.console import Console
 from worlds import SOURCE, World, page
 
 from tidemark.adapters.sources.files.options import FilesOptions
-from tidemark.cli.forget import forget_source
+from tidemark.cli.housekeeping import forget_source
 from tidemark.cli.output import Bar
 from tidemark.config.sources_file import Declarations
 from tidemark.domain.errors import ConfigurationError, SourceBusyError

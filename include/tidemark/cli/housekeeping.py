@@ -1,8 +1,12 @@
-"""Forgetting a source that nobody declares any more: all that the index has of it goes."""
+"""Housekeeping, and forgetting a source that nobody declares any more."""
 
 from dataclasses import replace
 
-from tidemark.cli.output import Bar, Output
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tidemark.cli.output import Bar, Output, safe
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.summary import RunSummary
 from tidemark.pipeline import new_run_id, plan_source, run_source
@@ -30,9 +34,6 @@ def forget_source(container: Container, name: str, bar: Bar, *, dry_run: bool) -
     return run_source(job, deps, "cli", "forgotten by hand")
 
 
-# Housekeeping, with its progress shown.
-
-
 def run_housekeeping(
     container: Container, output: Output, *, dry_run: bool, quiet: bool
 ) -> Housekeeping:
@@ -42,3 +43,18 @@ def run_housekeeping(
     """
     with Bar(output.console, "housekeeping", quiet=quiet) as bar:
         return container.collect_garbage(dry_run=dry_run, progress=bar)
+
+
+def render_housekeeping(done: Housekeeping) -> RenderableType:
+    """What was removed, kind by kind."""
+    removed, freed = (
+        ("would be removed", "would be freed") if done.dry_run else ("removed", "were freed")
+    )
+    table = Table("what", removed, "bytes", box=None, pad_edge=False)
+    for kind, garbage in done.removed.items():
+        if garbage.count:
+            table.add_row(kind.replace("_", " "), f"{garbage.count:,}", f"{garbage.bytes:,}")
+    notes = [Text(safe(f"  ! {note}"), style="yellow") for note in done.notes]
+    if not table.row_count:
+        return Group(Text("There is nothing to remove."), *notes)
+    return Group(table, Text(f"{done.freed_bytes:,} bytes {freed}."), *notes)

@@ -12,8 +12,8 @@ from tidemark.domain.chunks import PointWrite
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import DocumentStatus
+from tidemark.stages.codec import read_plan
 from tidemark.stages.job import plan_key
-from tidemark.stages.plan.plan import read_plan
 from tidemark.stages.sweep import sweep
 
 A, B, C = URIS[:3]

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,8 @@ from tidemark.domain.documents import (
     PartitionedDocument,
     Validators,
 )
+from tidemark.domain.errors import PermanentError
+from tidemark.ports import ArtifactStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,20 @@ def decode_planned(line: str) -> Planned:
         ),
         _to_observation(data["observed"]) if data["observed"] else None,
     )
+
+
+def read_plan(artifacts: ArtifactStore, key: str) -> Iterator[Planned]:
+    """Stream a plan or one of its batches. Raises ``PermanentError`` when it is no longer kept."""
+    yield from map(decode_planned, _lines(artifacts, key))
+
+
+def _lines(artifacts: ArtifactStore, key: str) -> Iterator[str]:
+    try:
+        yield from artifacts.lines(key)
+    except KeyError:
+        raise PermanentError(
+            f"The plan {key} is no longer in the artifact store.", "Start a new run of the source."
+        ) from None
 
 
 def encode_elements(document: PartitionedDocument) -> bytes:

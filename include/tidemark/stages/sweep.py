@@ -21,11 +21,10 @@ from tidemark.domain.records import (
     Tombstone,
 )
 from tidemark.ports import Ledger
-from tidemark.stages.codec import Planned
+from tidemark.stages.codec import Planned, read_plan
 from tidemark.stages.discard import discard_snapshots, discard_vectors
 from tidemark.stages.generations import switch_when_complete
 from tidemark.stages.job import Dependencies, Job, is_later, plan_key
-from tidemark.stages.plan.plan import read_plan
 from tidemark.stages.process.payloads import read_indexed
 from tidemark.stages.process.quarantine import quarantine_unfetched
 from tidemark.stages.process.vectors import archive_vectors

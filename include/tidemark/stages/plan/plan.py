@@ -22,12 +22,11 @@ from tidemark.domain.decide import (
     is_shrunk,
 )
 from tidemark.domain.documents import RawDocument
-from tidemark.domain.errors import PermanentError
 from tidemark.domain.guards import Breach, Census, Sort
 from tidemark.domain.hashing import Canonical, as_json
 from tidemark.domain.records import DocumentRecord
 from tidemark.ports import ArtifactStore, Ledger, LineWriter
-from tidemark.stages.codec import Planned, decode_planned, encode_planned
+from tidemark.stages.codec import Planned, encode_planned, read_plan
 from tidemark.stages.crawl import boilerplate_then_and_now
 from tidemark.stages.job import Dependencies, Job, batch_key, plan_key, raw_key
 from tidemark.stages.plan.listing import ListingIndex, Page
@@ -220,21 +219,6 @@ def _plan(job: Job, deps: Dependencies, target: Target) -> PlanSummary:
         0.0,
         breaches,
     )
-
-
-def read_plan(artifacts: ArtifactStore, key: str) -> Iterator[Planned]:
-    """Stream a plan or one of its batches. Raises ``PermanentError`` when it is no longer kept."""
-    for line in _lines(artifacts, key):
-        yield decode_planned(line)
-
-
-def _lines(artifacts: ArtifactStore, key: str) -> Iterator[str]:
-    try:
-        yield from artifacts.lines(key)
-    except KeyError:
-        raise PermanentError(
-            f"The plan {key} is no longer in the artifact store.", "Start a new run of the source."
-        ) from None
 
 
 def read_all_decisions(

@@ -21,10 +21,9 @@ from tidemark.domain.errors import (
 )
 from tidemark.domain.records import DocumentRecord, RunDocument, Sighting
 from tidemark.domain.summary import ChunkCounts
-from tidemark.stages.codec import Planned
+from tidemark.stages.codec import Planned, read_plan
 from tidemark.stages.discard import discard_snapshots
 from tidemark.stages.job import Dependencies, Job
-from tidemark.stages.plan.plan import read_plan
 from tidemark.stages.process.prepare import (
     BlockedError,
     Context,

@@ -1,9 +1,10 @@
 """Make the golden documents of binary formats.
 
-``PYTHONPATH=include:tests:tests/contracts python tests/golden/make_binary.py``. Their text is in
-``binary_content`` and ``binary_texts.py``, the results in ``documents`` are committed, and running it twice
-changes no byte: the makers are those of the sample documents and of the tests of formats. Needs the
-development requirements, as they do.
+    PYTHONPATH=include:tests:tests/support:tests/contracts/partition python tests/golden/make_binary.py
+
+Their text is in ``binary_content`` and ``binary_texts.py``, the results in ``documents`` are committed, and
+running it twice changes no byte: the makers are those of the sample documents and of the tests of formats.
+Needs the development requirements, as they do.
 """
 
 import sys
@@ -11,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from format_makers import epub, msg, odt
+from make_samples import build_files
 
 from golden.binary_texts import CHAPTERS, LETTER, MANUAL
-from tidemark_local import make_sample_files
 
 HERE = Path(__file__).parent
 DOCUMENTS = HERE / "documents"
@@ -21,7 +22,7 @@ DOCUMENTS = HERE / "documents"
 
 def build() -> Iterator[tuple[str, bytes]]:
     """Yield each document as its name and its bytes."""
-    yield from make_sample_files.build(HERE / "binary_content")
+    yield from build_files(HERE / "binary_content")
     yield "tide-tables.epub", epub(CHAPTERS)
     yield "pump-manual.odt", odt(MANUAL)
     yield "winter-berths.msg", msg(LETTER, subject="Berths for the winter")

@@ -10,12 +10,8 @@ import openpyxl
 import pypdf
 import pytest
 from lxml import html
+from make_samples import FILES, SITE, Block, Kind, build_files, build_site, read_blocks, read_page
 from protego import Protego
-
-from tidemark_local import make_sample_files, make_sample_site
-from tidemark_local.make_sample_files import FILES
-from tidemark_local.make_sample_site import SITE
-from tidemark_local.sample_blocks import Block, Kind, read_blocks
 
 ORIGIN = "http://site.test"
 BROKEN = "/guide/winter-kit.html"
@@ -160,17 +156,17 @@ def test_every_page_has_one_title_and_needs_nothing_from_elsewhere():
 
 
 def test_the_committed_site_is_what_its_content_makes():
-    assert dict(make_sample_site.build()) == tree(SITE)
+    assert dict(build_site()) == tree(SITE)
 
 
 def test_a_page_without_its_keys_is_refused_by_name(tmp_path: Path):
     (tmp_path / "index.html").write_text("<h1>Title</h1>")
     with pytest.raises(ValueError, match=r"index\.html must begin with"):
-        make_sample_site.read_page(tmp_path, "index", "Start")
+        read_page(tmp_path, "index", "Start")
 
 
 def test_the_committed_documents_are_what_their_content_makes():
-    made = dict(make_sample_files.build())
+    made = dict(build_files())
     assert set(made) == {
         "keeper-training.pptx",
         "keepers-handbook.pdf",

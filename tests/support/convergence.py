@@ -278,9 +278,9 @@ class Convergence(Checked):
             take_down(self._upkeep(line), DocumentRef.at(SOURCE, uri))
         self._told(line)
 
-    @precondition(lambda self: self.keeps_house)
+    @precondition(lambda self: self.collects_garbage)
     @rule(days=st.sampled_from([0, 1, 40, 200]), fault=st.none() | faults)
-    def the_house_is_kept_some_days_later(self, days: int, fault: Fault | None) -> None:
+    def garbage_is_collected_some_days_later(self, days: int, fault: Fault | None) -> None:
         self._prepare("", URIS[0])
         self.world.now += timedelta(days=days)
         line = Line(fault)

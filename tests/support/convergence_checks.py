@@ -89,8 +89,10 @@ class Checked(Tried):
 
     def _taken(self) -> set[str]:
         begun = unfinished(self.world.artifacts)
-        stones = self.world.ledger.tombstones.blocking(SOURCE)
-        return {stone.uri for stone in stones} | {u for order in begun for u in order.uris.values()}
+        tombstones = self.world.ledger.tombstones.blocking(SOURCE)
+        return {tombstone.uri for tombstone in tombstones} | {
+            u for order in begun for u in order.uris.values()
+        }
 
     def _unchecked(self) -> set[str]:
         """Addresses of which the site alone does not tell what is live there.
@@ -99,8 +101,10 @@ class Checked(Tried):
         that is kept out, and stays where it has been before.
         """
         taken = self._taken()
-        stones = self.world.ledger.tombstones.blocking(SOURCE)
-        raws = {raw for stone in stones for raw in (stone.raw_hash, *stone.blocked_raws)}
+        tombstones = self.world.ledger.tombstones.blocking(SOURCE)
+        raws = {
+            raw for tombstone in tombstones for raw in (tombstone.raw_hash, *tombstone.blocked_raws)
+        }
         # A takedown that was cut short outlives the ledger, which knew who had the same bytes before.
         raws |= {raw for r in unfinished(self.world.artifacts) for raw in r.blocked_raws}
         found = {

@@ -57,7 +57,7 @@ class Tried(RuleBasedStateMachine):
     """
 
     takes_down = True
-    keeps_house = True
+    collects_garbage = True
 
     def stores(self) -> Stores:
         raise NotImplementedError

@@ -75,14 +75,15 @@ class Explanation:
                 return f"It is kept out: it {last}."
             if self.tombstone is None:
                 return "It was seen and not indexed; the events below say why."
-            stone = self.tombstone
-            if stone.taken_down:
-                where = "every source" if stone.all_sources else "this source"
+            tombstone = self.tombstone
+            since = f"{tombstone.removed_at:%Y-%m-%d %H:%M} UTC"
+            if tombstone.taken_down:
+                where = "every source" if tombstone.all_sources else "this source"
                 return (
-                    f"It was taken down on {stone.removed_at:%Y-%m-%d %H:%M} UTC and is kept out of {where}, "
+                    f"It was taken down on {since} and is kept out of {where}, "
                     "until `tidemark takedown URI --undo`."
                 )
-            return f"It was removed on {stone.removed_at:%Y-%m-%d %H:%M} UTC ({stone.reason})."
+            return f"It was removed on {since} ({tombstone.reason})."
         record = self.document
         if record.failure is not None:
             live = "its last good version is still live" if record.raw_hash else "nothing is live"
@@ -112,12 +113,12 @@ class Explanation:
         return last.detail if last is not None and last.reason == Reason.TAKEN_DOWN.value else ""
 
     def as_dict(self) -> dict[str, Canonical]:
-        record, stone = self.document, self.tombstone
+        record, tombstone = self.document, self.tombstone
         return {
             "explanation": self.sentence(),
             "document": _document(record) if record else None,
             "aliases": [as_json(alias, "uri", "kind", "seen_at") for alias in self.aliases],
-            "tombstone": as_json(stone, "source", "uri", "removed_at", "reason", "run_id"),
+            "tombstone": as_json(tombstone, "source", "uri", "removed_at", "reason", "run_id"),
             "versions": [version_dict(version) for version in self.versions],
             "events": [
                 {
@@ -181,10 +182,12 @@ def explain(ledger: Ledger, uri: str, ids: Sequence[UUID] = ()) -> list[Explanat
     ``ids`` are those it would have in each source.
     """
     found = {record.document_id: record for record in ledger.documents.by_uri(uri)}
-    stones = {t.document_id: t for t in ledger.tombstones.by_uri(uri) if t.document_id not in found}
+    tombstones = {
+        t.document_id: t for t in ledger.tombstones.by_uri(uri) if t.document_id not in found
+    }
     explanations = [
-        _explanation(ledger, found.get(key), stones.get(key), key)
-        for key in dict.fromkeys([*found, *stones, *ids])
+        _explanation(ledger, found.get(key), tombstones.get(key), key)
+        for key in dict.fromkeys([*found, *tombstones, *ids])
     ]
     own = [e for e in explanations if e.document or e.tombstone or e.events]
     return [*_by_alias(ledger, uri), *own]
@@ -193,7 +196,7 @@ def explain(ledger: Ledger, uri: str, ids: Sequence[UUID] = ()) -> list[Explanat
 def _explanation(
     ledger: Ledger,
     record: DocumentRecord | None,
-    stone: Tombstone | None,
+    tombstone: Tombstone | None,
     key: UUID,
     asked: str = "",
 ) -> Explanation:
@@ -201,7 +204,7 @@ def _explanation(
     runs = (ledger.runs.get(run_id) for run_id in dict.fromkeys(event.run_id for event in events))
     return Explanation(
         record,
-        stone,
+        tombstone,
         events,
         asked,
         ledger.sources.aliases_of(key),

@@ -130,7 +130,7 @@ def test_a_stranger_is_refused_unless_a_source_is_named(world: World) -> None:
     assert "--source" in call("takedown", stranger).stdout
     result = call("takedown", stranger, "--source", SOURCE, "--json")
     assert result.exit_code == 0
-    assert [stone.uri for stone in world.ledger.tombstones.blocking(SOURCE)] == [stranger]
+    assert [tombstone.uri for tombstone in world.ledger.tombstones.blocking(SOURCE)] == [stranger]
     assert call("takedown", stranger, "--source", "nowhere").exit_code == 2
 
 
@@ -187,10 +187,12 @@ def test_housekeeping_of_a_year_later_says_what_went(
 def test_without_a_source_it_is_kept_out_of_every_one(world: World) -> None:
     result = call("takedown", A)
     assert "kept out of every source: https://example.org/a" in result.stdout
-    assert [stone.all_sources for stone in world.ledger.tombstones.blocking("another")] == [True]
+    assert [tombstone.all_sources for tombstone in world.ledger.tombstones.blocking("another")] == [
+        True
+    ]
     result = call("takedown", B, "--source", SOURCE)
     assert f"kept out of the source {SOURCE}: https://example.org/b" in result.stdout
-    assert [stone.uri for stone in world.ledger.tombstones.blocking("another")] == [A]
+    assert [tombstone.uri for tombstone in world.ledger.tombstones.blocking("another")] == [A]
     assert call("takedown", A, "--undo").exit_code == 0
     assert world.ledger.tombstones.blocking("another") == []
 

@@ -90,7 +90,7 @@ def later(world: World, **by: float) -> None:
     world.now += timedelta(**by)
 
 
-def litter(world: World) -> list[str]:
+def garbage(world: World) -> list[str]:
     """Something of every kind that nobody refers to."""
     raw = digest(b"nobody's")
     keys = [raw_key(raw), f"elements/{raw}.x", f"vectors/{uuid4()}.x", "runs/unknown/plan.jsonl"]
@@ -100,7 +100,7 @@ def litter(world: World) -> list[str]:
 
 
 def test_what_nobody_refers_to_goes_a_day_later(world: World) -> None:
-    keys = litter(world)
+    keys = garbage(world)
     assert cleaned(world) == {}
     later(world, hours=25)
     assert cleaned(world) == {"raw": 1, "elements": 1, "vectors": 1, "run_files": 1}
@@ -112,7 +112,7 @@ def test_what_nobody_refers_to_goes_a_day_later(world: World) -> None:
 
 
 def test_it_says_how_many_bytes_were_freed(world: World) -> None:
-    litter(world)
+    garbage(world)
     later(world, days=2)
     done = clean(world)
     assert done.freed_bytes == 4 * len(b"nobody's")
@@ -176,9 +176,9 @@ def test_a_source_that_nobody_declares_any_more_expires_too(world: World) -> Non
     assert cleaned(world, declared=[SOURCE]) == {}, "that is for its own runs to do"
     found = cleaned(world, declared=[])
     assert found == {"raw": 1, "elements": 1, "vectors": 1, "expired_documents": 1}
-    [stone] = world.ledger.tombstones.by_uri(A)
-    assert stone.expired
-    assert world.ledger.versions.of(stone.document_id) == []
+    [tombstone] = world.ledger.tombstones.by_uri(A)
+    assert tombstone.expired
+    assert world.ledger.versions.of(tombstone.document_id) == []
 
 
 def test_a_source_that_a_run_holds_is_left_for_the_next_time(world: World) -> None:
@@ -203,7 +203,7 @@ def test_tombstones_are_forgotten_after_a_year_but_those_that_keep_out(world: Wo
     later(world, days=366)
     assert cleaned(world, declared=[])["tombstones"] == 1
     assert world.ledger.tombstones.by_uri(A) == []
-    assert [stone.uri for stone in world.ledger.tombstones.blocking(SOURCE)] == [B]
+    assert [tombstone.uri for tombstone in world.ledger.tombstones.blocking(SOURCE)] == [B]
 
 
 def test_old_runs_go_with_their_files_and_the_latest_stay(world: World) -> None:
@@ -268,7 +268,7 @@ def test_a_later_run_takes_nothing_from_one_that_may_be_taken_up(
 ) -> None:
     begun = RunRecord("dag", SOURCE, "dag", RunStatus.RUNNING, world.now, None, "", None)
     world.ledger.runs.save(begun)
-    keys = litter(world)
+    keys = garbage(world)
     if status is RunStatus.FAILED:
         world.ledger.runs.save(replace(begun, status=status, finished_at=world.now))
     later(world, days=1.5)
@@ -283,7 +283,7 @@ def test_a_later_run_takes_nothing_from_one_that_may_be_taken_up(
 def test_a_run_that_began_long_ago_and_failed_yesterday_may_be_taken_up(world: World) -> None:
     begun = RunRecord("slow", SOURCE, "dag", RunStatus.RUNNING, world.now, None, "", None)
     world.ledger.runs.save(begun)
-    litter(world)
+    garbage(world)
     later(world, days=8)
     world.ledger.runs.save(replace(begun, status=RunStatus.FAILED, finished_at=world.now))
     later(world, days=1)
@@ -293,7 +293,7 @@ def test_a_run_that_began_long_ago_and_failed_yesterday_may_be_taken_up(world: W
 def test_what_a_failed_run_fetched_is_kept_for_a_week_for_it_may_be_taken_up(world: World) -> None:
     run = RunRecord("sad", SOURCE, "cli", RunStatus.RUNNING, world.now, None, "", None)
     world.ledger.runs.save(run)
-    litter(world)
+    garbage(world)
     world.ledger.runs.save(replace(run, status=RunStatus.FAILED, finished_at=world.now))
     later(world, days=6)
     done = clean(world)
@@ -455,9 +455,9 @@ def test_a_run_beside_it_needs_nothing_twice(
     assert (again.status, again.work["fetch"], again.work["embed"]) == ("success", 0, 0)
 
 
-def test_what_is_written_while_the_litter_is_listed_stays(world: World) -> None:
+def test_what_is_written_while_the_garbage_is_listed_stays(world: World) -> None:
     """The crawl of a run that begins now fetches the very bytes that are about to be deleted."""
-    [raw, *_] = litter(world)
+    [raw, *_] = garbage(world)
     later(world, days=2)
     inner = world.ledger.versions.raw_in_use
 
@@ -475,7 +475,7 @@ def test_what_is_written_while_the_litter_is_listed_stays(world: World) -> None:
 
 @pytest.mark.slow
 def test_killed_at_any_write_and_repeated_it_is_done() -> None:
-    def laden() -> World:
+    def rich_world() -> World:
         world = new_world()
         world.documents.update({A: page("A", "It rises."), B: page("B", "It falls.")})
         world.run()
@@ -485,17 +485,17 @@ def test_killed_at_any_write_and_repeated_it_is_done() -> None:
         world.run()
         for _ in range(20):
             world.run()
-        litter(world)
+        garbage(world)
         world.index.ensure(7, 64, "another")
         later(world, days=400)
         return world
 
-    whole = laden()
+    whole = rich_world()
     ticks = killed(lambda fuse: clean(whole, fuse, declared=[]), None)
     clean(whole, declared=[])
     assert ticks > 15
     for at in range(0, ticks, 3):
-        world = laden()
+        world = rich_world()
         killed(lambda fuse, world=world: clean(world, fuse, declared=[]), at)  # type: ignore[misc]
         clean(world, declared=[])
         assert sorted(world.artifacts.keys("raw/")) == sorted(whole.artifacts.keys("raw/"))

@@ -283,8 +283,8 @@ class ListingIndex(UsesTempDatabase):
         found = {k: (b, moves[k]) for k, b in before.items() if b in known}
         hashes = [o.raw_hash for k, o in new.items() if o.raw_hash and k not in found]
         by_raw: dict[str, tuple[UUID, str]] = {}
-        for stone in ledger.tombstones.by_raw(source, hashes):
-            by_raw.setdefault(stone.raw_hash or "", (stone.document_id, ""))
+        for tombstone in ledger.tombstones.by_raw(source, hashes):
+            by_raw.setdefault(tombstone.raw_hash or "", (tombstone.document_id, ""))
         for record in sorted(ledger.documents.by_raw(source, hashes), key=lambda r: r.uri):
             going = record.uri if self._goes(record) else ""
             if going or not by_raw.get(record.raw_hash or "", (None, ""))[1]:

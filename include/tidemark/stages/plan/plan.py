@@ -253,11 +253,11 @@ def _decisions(
             )
             yield Planned(decision, None), record
     left = {key: uri for key, uri in in_flight.items() if not listing_index.is_listed(key)}
-    graves = deps.ledger.tombstones.by_id(list(left))
+    tombstones = deps.ledger.tombstones.by_id(list(left))
     for document, uri in left.items():
         # Begun, never finished, and not in the source any more: what was written of them must go.
-        if end.complete or document in graves:
-            taken_down = document in graves and graves[document].taken_down
+        if end.complete or document in tombstones:
+            taken_down = document in tombstones and tombstones[document].taken_down
             reason = Reason.TAKEN_DOWN if taken_down else Reason.GONE
             yield Planned(Decision(document, uri, Action.REMOVE, reason), None), None
 

@@ -119,18 +119,17 @@ class TakedownResult:
 
     def names(self) -> list[str]:
         """The stores that were counted, in one order."""
-        return sorted({*self.before, *self.after}, key=_rank)
+        return list(dict.fromkeys([*self.before, *self.after]))
 
     def proof(self) -> dict[str, Canonical]:
         """Counts before and after, by store, those of the index by generation."""
-        proof: dict[str, dict[str, Canonical] | list[Canonical]] = {"points": {}, "sections": {}}
+        proof: dict[str, dict[str, Canonical]] = {"points": {}, "sections": {}}
+        others: dict[str, Canonical] = {}
         for name in self.names():
-            counts: list[Canonical] = [self.before.get(name, 0), self.after.get(name, 0)]
             store, _, generation = name.partition(".")
-            held = proof.setdefault(store, counts)
-            if isinstance(held, dict):
-                held[generation] = counts
-        return dict(proof)
+            counts: list[Canonical] = [self.before.get(name, 0), self.after.get(name, 0)]
+            proof.get(store, others)[generation or store] = counts
+        return {**proof, **others}
 
     def as_dict(self) -> dict[str, Canonical]:
         return {
@@ -359,21 +358,11 @@ def _of(documents: Sequence[UUID]) -> dict[str, str | list[str]]:
     return {"document_id": [str(document) for document in documents]}
 
 
-_STORES = ("points", "sections", "raw", "elements", "vectors", "cached_vectors", "ledger_rows")
-
-
-def _rank(name: str) -> tuple[int, str]:
-    store = name.partition(".")[0]
-    return _STORES.index(store) if store in _STORES else len(_STORES), name
-
-
 def _count(stores: Stores, request: TakedownRequest) -> dict[str, int]:
     """What each store has of it now, asked of the store itself."""
-    counts: dict[str, int] = {}
-    where = _of(request.ids)
-    for generation in stores.index.generations():
-        counts[f"points.g{generation}"] = stores.index.count_points(generation, where)
-        counts[f"sections.g{generation}"] = stores.index.count_sections(generation, where)
+    index, where = stores.index, _of(request.ids)
+    counts = {f"points.g{n}": index.count_points(n, where) for n in index.generations()}
+    counts |= {f"sections.g{n}": index.count_sections(n, where) for n in index.generations()}
     artifacts, ledger, cache = stores.artifacts, stores.ledger, stores.vector_cache
     names = {str(key) for key in request.all_ids}
     counts["raw"] = sum(artifacts.exists(raw_key(raw)) for raw in request.raws)

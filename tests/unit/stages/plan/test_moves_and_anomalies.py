@@ -333,8 +333,8 @@ def test_after_the_grace_period_all_of_a_removed_document_goes(world: World) -> 
     assert list(world.artifacts.keys("vectors/")) == []
     assert len(list(world.artifacts.keys("raw/"))) == len(kept) - 1
     assert len(list(world.artifacts.keys("elements/"))) == 1
-    (stone,) = world.ledger.tombstones.by_uri(A)
-    assert stone.expired
+    (tombstone,) = world.ledger.tombstones.by_uri(A)
+    assert tombstone.expired
 
 
 def test_a_snapshot_that_another_document_shares_stays_with_that_one(world: World) -> None:

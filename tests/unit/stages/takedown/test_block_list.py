@@ -162,11 +162,11 @@ def test_ordered_everywhere_later_it_goes_from_the_other_source_by_its_next_run(
     assert world.ledger.runs.recent("other")[0].note == f"It finished the takedown of {A}."
     assert live_uris(world) == {B, "https://example.org/e"}
     assert list(holders(world, SECRET)) == []
-    stones = world.ledger.tombstones.by_uri(A)
-    assert [(s.title, s.expired, s.taken_down) for s in stones] == [("", True, True)] * 2
+    tombstones = world.ledger.tombstones.by_uri(A)
+    assert [(s.title, s.expired, s.taken_down) for s in tombstones] == [("", True, True)] * 2
     assert world.ledger.versions.of(document_id("other", A)) == []
     unblock(stores_of(world), meant(world, A))
-    assert world.ledger.tombstones.by_uri(A) == [], "what was ordered as one is lifted as one"
+    assert world.ledger.tombstones.by_uri(A) == [], "what was ordered as one is undone as one"
 
 
 # Cut short

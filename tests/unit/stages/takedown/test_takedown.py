@@ -87,8 +87,8 @@ def assert_gone(world: World, uri: str = A) -> None:
     assert world.ledger.versions.of(key) == []
     assert world.ledger.writes.pending(SOURCE) == {}
     assert list(unfinished(world.artifacts)) == []
-    [stone] = [s for s in world.ledger.tombstones.blocking(SOURCE) if s.document_id == key]
-    assert (stone.title, stone.expired, stone.taken_down) == ("", True, True)
+    [tombstone] = [s for s in world.ledger.tombstones.blocking(SOURCE) if s.document_id == key]
+    assert (tombstone.title, tombstone.expired, tombstone.taken_down) == ("", True, True)
 
 
 def test_it_is_removed_from_every_store_and_the_counts_prove_it(world: World) -> None:
@@ -276,10 +276,10 @@ def test_a_tombstone_holds_hashes_and_nothing_of_the_text(world: World) -> None:
     world.documents[A] = page("A", *LONG)
     world.run()
     taken_down(world, A)
-    [stone] = world.ledger.tombstones.blocking(SOURCE)
-    assert len(stone.blocked_raws) == 2
-    assert len(stone.blocked_texts) == 2, "as it was inspected, and as it was partitioned"
-    assert SECRET not in repr(stone)
+    [tombstone] = world.ledger.tombstones.blocking(SOURCE)
+    assert len(tombstone.blocked_raws) == 2
+    assert len(tombstone.blocked_texts) == 2, "as it was inspected, and as it was partitioned"
+    assert SECRET not in repr(tombstone)
 
 
 def test_the_listings_are_read_once_and_under_no_lock(world: World) -> None:
@@ -385,8 +385,8 @@ def test_a_removed_document_with_the_same_bytes_loses_them_too(world: World) -> 
     done = taken_down(world, C)
     assert (done.kept, done.after["raw"], done.after["vectors"]) == ([], 0, 0)
     assert_gone(world, C)
-    [grave] = world.ledger.tombstones.by_uri(A)
-    assert (grave.expired, grave.taken_down) == (True, False)
+    [tombstone] = world.ledger.tombstones.by_uri(A)
+    assert (tombstone.expired, tombstone.taken_down) == (True, False)
 
 
 @pytest.mark.parametrize("days", [0, 60], ids=["restorable", "expired"])
@@ -398,8 +398,8 @@ def test_no_removed_twin_keeps_the_title(world: World, days: int) -> None:
     world.run(judge=False)
     world.now += timedelta(days=days)
     world.run(judge=False)
-    [grave] = world.ledger.tombstones.by_uri(C)
-    assert (grave.title, grave.expired) == (SECRET, days > 0)
+    [tombstone] = world.ledger.tombstones.by_uri(C)
+    assert (tombstone.title, tombstone.expired) == (SECRET, days > 0)
     taken_down(world, A)
     assert [s.title for uri in (A, C) for s in world.ledger.tombstones.by_uri(uri)] == ["", ""]
     assert_gone(world)
@@ -433,13 +433,13 @@ def test_it_leaves_every_generation(world: World) -> None:
 
 def test_doing_it_twice_changes_nothing_more(world: World) -> None:
     taken_down(world, A)
-    stones = world.ledger.tombstones.blocking(SOURCE)
+    tombstones = world.ledger.tombstones.blocking(SOURCE)
     again = taken_down(world, A)
     assert set(again.before.values()) == {0}
-    assert world.ledger.tombstones.blocking(SOURCE) == stones
+    assert world.ledger.tombstones.blocking(SOURCE) == tombstones
 
 
-def test_lifted_it_is_indexed_again_by_the_next_crawl(world: World) -> None:
+def test_unblocked_it_is_indexed_again_by_the_next_crawl(world: World) -> None:
     taken_down(world, A)
     ref = meant(world, A)
     assert unblock(stores_of(world), ref) == [A]
@@ -533,7 +533,7 @@ def test_stores_that_are_out_of_step_stay_so_for_the_next_run_to_see(world: Worl
 # Killed
 
 
-def laden() -> World:
+def rich_world() -> World:
     """A document with an older version, a duplicate, an alias and a removed one of the same bytes."""
     world = World()
     world.inspector = MarkInspector()
@@ -562,11 +562,11 @@ def attempt(world: World, fuse: Fuse, uri: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("uri", [A, C])
 def test_killed_at_any_write_and_repeated_it_is_done(uri: str) -> None:
-    whole = laden()
+    whole = rich_world()
     ticks = killed(lambda fuse: attempt(whole, fuse, uri), None)
     assert ticks > 20
     for at in range(ticks):
-        world = laden()
+        world = rich_world()
         killed(lambda fuse, world=world: attempt(world, fuse, uri), at)  # type: ignore[misc]
         attempt(world, Fuse(), uri)
         assert_gone(world, A)
@@ -580,9 +580,9 @@ def test_killed_at_any_write_and_repeated_it_is_done(uri: str) -> None:
 
 @pytest.mark.slow
 def test_killed_at_any_write_the_next_run_leaves_the_index_right() -> None:
-    ticks = killed(lambda fuse: attempt(laden(), fuse, A), None)
+    ticks = killed(lambda fuse: attempt(rich_world(), fuse, A), None)
     for at in range(ticks):
-        world = laden()
+        world = rich_world()
         killed(lambda fuse, world=world: attempt(world, fuse, A), at)  # type: ignore[misc]
         world.run()
         assert world.audit().clean
@@ -592,9 +592,9 @@ def test_killed_at_any_write_the_next_run_leaves_the_index_right() -> None:
 
 
 def test_the_proof_of_one_that_was_cut_short_counts_from_its_beginning() -> None:
-    world = laden()
-    whole = taken_down(laden(), A)
-    ticks = killed(lambda fuse: attempt(laden(), fuse, A), None)
+    world = rich_world()
+    whole = taken_down(rich_world(), A)
+    ticks = killed(lambda fuse: attempt(rich_world(), fuse, A), None)
     killed(lambda fuse: attempt(world, fuse, A), ticks - 3)
     again = taken_down(world, A)
     assert again.before["points.g1"] == whole.before["points.g1"] > 0

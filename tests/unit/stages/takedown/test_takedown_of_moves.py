@@ -55,10 +55,10 @@ def test_it_goes_too_when_it_changes_on_its_way(stage: str) -> None:
     assert list(holders(world, SECRET)) == []
     world.run()
     assert live_uris(world) == {B}
-    stone = world.ledger.tombstones.by_id([document_id(SOURCE, C)])[document_id(SOURCE, C)]
-    assert (stone.title, stone.expired, stone.taken_down) == ("", True, True)
+    tombstone = world.ledger.tombstones.by_id([document_id(SOURCE, C)])[document_id(SOURCE, C)]
+    assert (tombstone.title, tombstone.expired, tombstone.taken_down) == ("", True, True)
     [own] = world.ledger.tombstones.by_uri(A)
-    assert stone.run_id == own.run_id, "undone as one"
+    assert tombstone.run_id == own.run_id, "undone as one"
 
 
 @pytest.mark.parametrize("how", HOW)

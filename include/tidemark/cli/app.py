@@ -9,8 +9,10 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from tidemark.cli.audit import audit
 from tidemark.cli.chunk import chunk
 from tidemark.cli.explain import explain
+from tidemark.cli.housekeeping import forget, housekeeping
 from tidemark.cli.index import index, plan
 from tidemark.cli.output import (
     Json,
@@ -24,7 +26,7 @@ from tidemark.cli.output import (
 from tidemark.cli.quarantine import quarantine, retry
 from tidemark.cli.search import search
 from tidemark.cli.status import status
-from tidemark.cli.upkeep import upkeep
+from tidemark.cli.takedown import takedown
 
 app = typer.Typer(
     name="tidemark",
@@ -35,9 +37,10 @@ app = typer.Typer(
 )
 
 
-for command in (index, plan, search, status, chunk, explain, quarantine, retry):
+for command in (
+    index, plan, search, status, chunk, explain, quarantine, retry, audit, takedown, forget, housekeeping,
+):  # fmt: skip
     app.command()(command)
-app.add_typer(upkeep)
 
 
 def _version(asked: bool) -> None:
@@ -85,6 +88,19 @@ def sources(as_json: Json = False) -> None:
         output.result({"sources": rows, "errors": errors}, lambda: render_sources(rows, errors))
         if errors:
             raise typer.Exit(2)
+
+
+@app.command()
+def migrate(as_json: Json = False) -> None:
+    """Bring the ledger's schema up to date."""
+    from tidemark.adapters.ledger.migrations import current, upgrade
+
+    output = Output(as_json)
+    with errors_to(output):
+        url = open_container().ledger_url
+        upgrade(url)
+        revision = current(url)
+        output.result({"revision": revision}, lambda: f"The ledger is at revision {revision}.")
 
 
 def render_sources(rows: Sequence[Mapping[str, Any]], errors: Mapping[str, str]) -> RenderableType:

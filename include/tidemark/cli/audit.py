@@ -1,67 +1,78 @@
 """The audit of one source or of all, and its repair."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from tidemark.cli.output import safe
-from tidemark.ports import Progress
-from tidemark.stages.audit.audit import AuditReport, audit_index, words
-from tidemark.stages.audit.drift import Kind
-from tidemark.wiring import Container
+from tidemark.cli.output import Bar, Json, Output, Source, errors_to, open_container, safe
+
+if TYPE_CHECKING:
+    from tidemark.stages.audit.audit import AuditReport
 
 
-def run_audit(
-    container: Container,
-    source: str | None,
-    *,
-    repair: bool,
-    sample: int = 0,
-    progress: Progress | None = None,
-) -> AuditReport:
-    """Audit, and repair when asked to. ``sample``: documents to search for, which loads the model.
+def audit(
+    source: Source = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Heal what is found.")] = False,
+    sample: Annotated[
+        int,
+        typer.Option(
+            "--sample", min=0, help="Search a sentence of so many documents too; loads the model."
+        ),
+    ] = 0,
+    as_json: Json = False,
+) -> None:
+    """Compare the ledger with the index, both ways: points, payloads, vectors and sections."""
+    from tidemark.stages.audit.audit import audit_index
 
-    Raises ``ConfigurationError`` for a source that no one knows.
-    """
-    if source is not None:
-        container.declared(source)
-    return audit_index(container.audit_dependencies(progress), source, repair=repair, sample=sample)
+    output = Output(as_json)
+    with errors_to(output):
+        with Bar(output.console, "audit", quiet=as_json) as bar:
+            container = open_container()
+            if source is not None:
+                container.declared(source)  # raises for a source that no one knows
+            deps = container.audit_dependencies(bar)
+            report = audit_index(deps, source, repair=repair, sample=sample)
+        output.result(report.as_dict(), lambda: render_audit(report))
+        if report.differs:
+            raise typer.Exit(1)
 
 
 # An audit for people: what was checked, what is wrong in words, the hint, what a repair did.
 
 _WORDS = {
-    Kind.MISSING_POINTS: ("chunk", "missing from the index", "No search finds what is missing."),
-    Kind.MISSING_SECTIONS: ("section", "missing from the index", "Chunks are shown without it."),
-    Kind.STALE_PAYLOAD: (
+    "missing_points": ("chunk", "missing from the index", "No search finds what is missing."),
+    "missing_sections": ("section", "missing from the index", "Chunks are shown without it."),
+    "stale_payload": (
         "chunk or section",
         "with other data than was written",
         "Searches show what should not be shown.",
     ),
-    Kind.WRONG_VECTORS: (
+    "wrong_vectors": (
         "chunk",
         "with another vector, or other words, than was written, or none",
         "Searches go wrong there.",
     ),
-    Kind.WRONG_MODEL: (
+    "wrong_model": (
         "document or generation",
         "of another model than it should be",
         "Its vectors mean nothing beside the others.",
     ),
-    Kind.EXTRA_POINTS: (
+    "extra_points": (
         "chunk",
         "in the index that should not be there",
         "Searches show what is gone, or what never was.",
     ),
-    Kind.EXTRA_SECTIONS: ("section", "in the index that should not be there", ""),
-    Kind.DEAD_GENERATIONS: (
+    "extra_sections": ("section", "in the index that should not be there", ""),
+    "dead_generations": (
         "generation",
         "in the index that nobody needs",
         "It takes room, and no search reads it.",
     ),
-    Kind.LIVE_NAME: ("live name", "over another generation than it should be, or over none", ""),
-    Kind.NOT_FOUND: (
+    "live_name": ("live name", "over another generation than it should be, or over none", ""),
+    "not_found": (
         "document",
         "that a search for a sentence of its own does not find",
         "It is there, and the index does not give it.",
@@ -82,12 +93,12 @@ _DID = {
 }
 
 
-def audit(report: AuditReport) -> RenderableType:
+def render_audit(report: "AuditReport") -> RenderableType:
     """The whole report."""
     return Group(*_head(report), *_findings(report), *_repair(report), *_hints(report))
 
 
-def _head(report: AuditReport) -> Iterator[Text]:
+def _head(report: "AuditReport") -> Iterator[Text]:
     what = report.source or "all sources"
     searched = f"; {report.sampled:,} documents searched for" if report.sampled else ""
     text = f"{what}: {report.checked:,} points of {report.documents:,} documents checked{searched}"
@@ -95,15 +106,17 @@ def _head(report: AuditReport) -> Iterator[Text]:
     yield Text(safe(text + verdict), style="" if report.clean else "bold")
 
 
-def _findings(report: AuditReport) -> Iterator[Text]:
+def _findings(report: "AuditReport") -> Iterator[Text]:
+    from tidemark.stages.audit.audit import words
+
     for kind, (one, how, means) in _WORDS.items():
-        count = report.counts.get(kind.value, 0)
+        count = report.counts.get(kind, 0)
         if not count:
             continue
         name = one if count == 1 else " or ".join(f"{part}s" for part in one.split(" or "))
         told = f"  {count:,} {name} {how}."
         yield Text(told, style="red") + Text(f" {means}" if means else "", style="dim")
-        named = [*report.notes.get(kind.value, []), *report.examples.get(kind.value, [])]
+        named = [*report.notes.get(kind, []), *report.examples.get(kind.value, [])]
         yield from (Text(safe(f"      {example}"), style="dim") for example in named)
     if report.tombstoned:
         yield Text(f"  Of {report.tombstoned:,} removed documents something was left.", style="dim")
@@ -120,7 +133,9 @@ def _findings(report: AuditReport) -> Iterator[Text]:
         yield Text(safe(f"  by source: {listed}"), style="dim")
 
 
-def _repair(report: AuditReport) -> Iterator[Text]:
+def _repair(report: "AuditReport") -> Iterator[Text]:
+    from tidemark.stages.audit.audit import words
+
     if not report.repair:
         return
     if report.repaired or report.did:
@@ -141,7 +156,7 @@ def _repair(report: AuditReport) -> Iterator[Text]:
         yield Text("The index is what the ledger says again.", style="green")
 
 
-def _hints(report: AuditReport) -> Iterator[Text]:
+def _hints(report: "AuditReport") -> Iterator[Text]:
     for source, count in report.waiting.items():
         told = (
             f"{count:,} documents of {source} are unknown to the ledger, as after a backup of it was "

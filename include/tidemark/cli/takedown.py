@@ -2,14 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from shlex import quote
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from tidemark.cli.explain import spellings
-from tidemark.cli.output import add_row, safe, table_of
+from tidemark.cli.output import (
+    Json,
+    Output,
+    add_row,
+    errors_to,
+    open_container,
+    safe,
+    table_of,
+    text,
+)
 from tidemark.domain.errors import PermanentError
 from tidemark.stages.takedown.requests import DocumentRef, find, unfinished
 from tidemark.stages.takedown.takedown import (
@@ -20,6 +30,55 @@ from tidemark.stages.takedown.takedown import (
     unblock,
 )
 from tidemark.wiring import Container
+
+
+def takedown(
+    uri: Annotated[
+        str | None,
+        typer.Argument(
+            help="A document's address, or the path of a file; without, all that were taken down are listed.",
+            callback=text,
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source",
+            help="Only in this source; also keeps out what is not known yet.",
+            callback=text,
+        ),
+    ] = None,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Let the next crawl index it again.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be removed; remove nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove one document from everywhere, prove it, and keep it out of the next crawls."""
+    output = Output(as_json)
+    if undo and (dry_run or uri is None):
+        raise typer.BadParameter("--undo takes an address and no --dry-run")
+    with errors_to(output):
+        container = open_container()
+        if uri is None:
+            listed = list_takedowns(container)
+            output.result({"takedowns": listed}, lambda: render_listed(listed))
+            return
+        if dry_run:
+            preview = preview_takedown(container, uri, source)
+            key, rows, shown = "documents", preview, render_preview(uri, preview)
+        elif undo:
+            undone = undo_takedown(container, uri, source)
+            key, rows, shown = "lifted", undone, render_undone(uri, undone)
+        else:
+            results = run_takedown(container, uri, source)
+            key, rows = "documents", [dict(result.as_dict()) for result in results]
+            shown = render_takedowns(uri, results)
+        output.result({"uri": uri, key: rows}, lambda: shown)
+        if not rows:
+            raise typer.Exit(1)
 
 
 def run_takedown(container: Container, uri: str, source: str | None) -> list[TakedownResult]:

@@ -11,7 +11,7 @@ from tidemark.stages.audit.repair import COUNTED, Repaired
 def shown(report: AuditReport) -> str:
     console = Console(width=200, no_color=True)
     with console.capture() as captured:
-        console.print(render_audits.audit(report))
+        console.print(render_audits.render_audit(report))
     return captured.get()
 
 

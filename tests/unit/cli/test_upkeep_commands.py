@@ -12,7 +12,7 @@ from worlds import SOURCE, World, page
 from fakes.embedder import HashEmbedder
 from tidemark.adapters.embedding.cache import CachedEmbedder, EmbeddingCache
 from tidemark.cli import app as commands
-from tidemark.cli import upkeep
+from tidemark.cli import housekeeping, takedown
 from tidemark.config.sources import SourceDeclaration
 from tidemark.config.sources_file import Declarations
 from tidemark.domain.errors import ConfigurationError
@@ -81,7 +81,8 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
     container = _FakeContainer(Settings(home=tmp_path))
     object.__setattr__(container, "world", made)
     object.__setattr__(container, "file", file)
-    monkeypatch.setattr(upkeep, "open_container", lambda: container)
+    for module in (housekeeping, takedown):
+        monkeypatch.setattr(module, "open_container", lambda: container)
     return made
 
 

@@ -12,7 +12,7 @@ from worlds import CountingEmbedder, World, page
 
 from fakes.embedder import HashEmbedder
 from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
-from tidemark.cli.audit import audit as rendered
+from tidemark.cli.audit import render_audit as rendered
 from tidemark.domain.chunks import PointWrite
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationStatus

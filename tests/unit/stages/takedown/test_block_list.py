@@ -10,6 +10,7 @@ from takedowns import (
     live_uris,
     meant,
     reasons,
+    run_until,
     stores_of,
     taken_down,
 )
@@ -193,6 +194,20 @@ def test_a_takedown_that_was_cut_short_counts_from_when_it_was_written_down(worl
         made.run()
         assert made.ledger.runs.recent()[0].note == ""
         assert live_uris(made) == {B}
+
+
+@pytest.mark.parametrize("stage", ["crawled", "planned", "processed"])
+def test_one_that_is_cut_short_beside_a_run_is_finished_by_its_sweep(stage: str) -> None:
+    for at in range(1, 8):
+        world = World()
+        world.documents.update({A: page("A", *LONG), B: page("B", "Else.")})
+        world.run()
+        world.documents[A] = page("A", *LONG, "And more.")
+        run_until(world, stage, lambda: killed_takedown(world, A, at))  # noqa: B023
+        assert live_uris(world) == {B}
+        assert list(holders(world, SECRET)) == []
+        assert list(unfinished(world.artifacts)) == []
+        assert world.audit().clean
 
 
 def test_one_that_was_cut_short_is_not_healed_where_its_source_does_not_name_it(

@@ -1,5 +1,6 @@
 """A document that is taken down is gone from every store, and stays out."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -589,6 +590,28 @@ def test_killed_at_any_write_the_next_run_leaves_the_index_right() -> None:
         assert world.ledger.writes.pending(SOURCE) == {}
         # From the moment that the order is written down, it counts.
         assert live_uris(world) == ({B} if at else {A, B}), "never half of it"
+
+
+def test_a_request_that_an_older_version_has_written_down_is_finished(world: World) -> None:
+    key = str(document_id(SOURCE, A))
+    written = {
+        "run_id": "docs__takedown__20260101T000000__0",
+        "ordered_at": "2026-01-01T00:00:00+00:00",
+        "found": [SOURCE, A, key],
+        "uris": {key: A},
+        "own_bytes": {key: "a hash of bytes"},
+        "kept_out": ["another"],
+        "texts": [],
+        "graves": [],
+        "raws": [],
+        "counts": {},
+        "everywhere": True,
+    }
+    world.artifacts.write(f"takedowns/{written['run_id']}.json", json.dumps(written).encode())
+    world.run()
+    assert_gone(world)
+    [tombstone] = world.ledger.tombstones.blocking("another source")
+    assert {"a hash of bytes", "another"} < set(tombstone.blocked_raws)
 
 
 def test_the_proof_of_one_that_was_cut_short_counts_from_its_beginning() -> None:

@@ -73,7 +73,7 @@ def test_an_encoding_is_read_as_the_code_declares_it() -> None:
     [
         (b"x = 1\n" * 2000 + b"\0\1\2", "binary"),
         (bytes(range(1, 256)) * 40, "binary"),
-        (b"# \x81\x8d\x8f\x90\x9d\n" * 30, "encoding"),
+        ((b"# " + bytes(range(0x80, 0x100)) + b"\n") * 30, "encoding"),
         (b"a=1;" * 6000, "minified"),
         (b"\n\n", "empty"),
     ],

@@ -4,12 +4,14 @@ Known without importing tree-sitter: the fingerprint.
 """
 
 import re
+import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from threading import local
 from time import thread_time
 from typing import Any
@@ -18,12 +20,11 @@ from tidemark.domain.documents import Definition
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.hashing import fingerprint
 
-# What to look for in the syntax tree of each language, by the node types of its grammar.
-
 NAME_FIELDS = ("name", "property", "declarator", "left", "key", "function", "type")
 """Where a node keeps the name of what it defines; the first that there is."""
 NAME_TYPES = frozenset({"object_reference"})
 """Nodes that are names where there is no field for one."""
+DEFINITION_KINDS = ("class", "function", "type", "block")
 BODY_FIELDS = ("body", "value")
 BODY_TYPES = frozenset(
     {"struct_type", "interface_type", "column_definitions", "create_query", "function_body", "procedure_body"}
@@ -64,182 +65,34 @@ class Grammar:
     function: str = "language"
 
 
-def _types(names: str) -> frozenset[str]:
-    return frozenset(names.split())
-
-
-def _shapes(**kinds: str) -> Shapes:
-    """Of nodes that have their body themselves: the node types of each kind."""
-    return {name: (Shape(kind),) for kind, names in kinds.items() for name in names.split()}
-
-
-def _below(kind: str, *steps: str, bare: bool = False) -> Shape:
-    return Shape(kind, tuple(_types(step) for step in steps), bare)
-
-
-_PYTHON = Grammar(
-    "tree_sitter_python",
-    _shapes(**{"class": "class_definition", "function": "function_definition"}),
-    _types("comment decorator"),
-    _types(
-        "string concatenated_string argument_list parameters list dictionary set tuple subscript"
-        " parenthesized_expression list_comprehension dictionary_comprehension set_comprehension"
-        " generator_expression expression_statement return_statement import_from_statement assert_statement"
-        " raise_statement delete_statement type_alias_statement"
-    ),
-)
-
-_FUNCTIONS = "arrow_function function_expression generator_function"
-_JS_SHAPES = _shapes(
-    **{
-        "class": "class_declaration",
-        "function": "function_declaration generator_function_declaration method_definition",
-    }
-) | {
-    "lexical_declaration": (
-        _below("function", "variable_declarator", _FUNCTIONS),
-        _below("class", "variable_declarator", "class"),
-    ),
-    "variable_declaration": (_below("function", "variable_declarator", _FUNCTIONS),),
-    "pair": (_below("function", _FUNCTIONS),),
-    "field_definition": (_below("function", _FUNCTIONS),),
-    "public_field_definition": (_below("function", _FUNCTIONS),),
-    "expression_statement": (
-        _below("function", "assignment_expression", _FUNCTIONS),
-        _below("class", "assignment_expression", "class"),
-        _below("block", "call_expression", "arguments", _FUNCTIONS),
-    ),
-}
-_JS_UNITS = _types(
-    "comment arguments formal_parameters array object template_string parenthesized_expression"
-    " import_statement export_clause object_pattern array_pattern return_statement throw_statement"
-)
-_JSX = _types("jsx_element jsx_self_closing_element jsx_opening_element")
-_JS_ATTACHED = _types("comment decorator")
-_TS_SHAPES = _JS_SHAPES | _shapes(
-    **{
-        "class": "abstract_class_declaration interface_declaration enum_declaration"
-        " internal_module module",
-        "type": "type_alias_declaration",
-    }
-)
-_TS_UNITS = _JS_UNITS | _types("object_type union_type type_arguments type_parameters")
-
-_GO = Grammar(
-    "tree_sitter_go",
-    _shapes(function="function_declaration method_declaration")
-    | {
-        "type_declaration": (_below("class", "type_spec"),),
-        "expression_statement": (_below("block", "call_expression", "argument_list", "func_literal"),),
-    },
-    _types("comment"),
-    _types(
-        "comment argument_list parameter_list literal_value raw_string_literal parenthesized_expression"
-        " import_declaration const_declaration var_declaration return_statement"
-    ),
-)  # fmt: skip
-
-_JAVA = Grammar(
-    "tree_sitter_java",
-    _shapes(
-        **{
-            "class": "class_declaration interface_declaration enum_declaration record_declaration"
-            " annotation_type_declaration",
-            "function": "method_declaration constructor_declaration compact_constructor_declaration",
-        }
-    ),
-    _types("line_comment block_comment marker_annotation annotation"),
-    _types(
-        "block_comment argument_list formal_parameters array_initializer parenthesized_expression"
-        " string_literal field_declaration local_variable_declaration return_statement"
-    ),
-)
-
-_C_SHAPES = _shapes(
-    **{
-        "class": "struct_specifier union_specifier enum_specifier",
-        "function": "function_definition",
-    }
-) | {
-    "type_definition": (_below("class", "struct_specifier union_specifier enum_specifier"),),
-    "linkage_specification": (Shape("block"),),
-}
-_C_UNITS = _types(
-    "comment argument_list parameter_list initializer_list parenthesized_expression string_literal"
-    " concatenated_string preproc_def preproc_function_def return_statement"
-)
-_CPP_SHAPES = (
-    _C_SHAPES
-    | _shapes(**{"class": "class_specifier namespace_definition"})
-    | {
-        "template_declaration": (
-            _below("function", "function_definition"),
-            _below("class", "class_specifier struct_specifier union_specifier"),
-        )
-    }
-)
-
-_RUST = Grammar(
-    "tree_sitter_rust",
-    _shapes(
-        **{
-            "class": "struct_item enum_item union_item trait_item impl_item mod_item foreign_mod_item",
-            "function": "function_item",
-        }
+def _grammar(table: dict[str, Any], base: Grammar) -> Grammar:
+    """An entry of ``grammars.toml`` on top of the one that it extends."""
+    shapes = dict(base.shapes)
+    bare = table.get("bare", "").split()
+    for kind in (key for key in table if key in DEFINITION_KINDS):
+        for path in table[kind]:
+            outermost, *steps = (part.split() for part in path.split(">"))
+            for name in outermost:
+                shape = Shape(kind, tuple(map(frozenset, steps)), name in bare)
+                shapes[name] = (*shapes.get(name, ()), shape)
+    return Grammar(
+        table.get("module", base.module),
+        shapes,
+        base.attached.union(table.get("attached", "").split()),
+        base.units.union(table.get("units", "").split()),
+        table.get("language", base.function),
     )
-    | {"macro_definition": (Shape("function", bare=True),)},
-    _types("line_comment block_comment attribute_item"),
-    _types(
-        "block_comment arguments parameters array_expression tuple_expression field_initializer_list"
-        " parenthesized_expression string_literal raw_string_literal token_tree use_declaration"
-        " type_arguments type_parameters where_clause"
-    ),
-)
 
-_SQL = Grammar(
-    "tree_sitter_sql",
-    {
-        "statement": (
-            _below("class", "create_table create_view create_materialized_view", bare=True),
-            _below("function", "create_function create_procedure create_trigger", bare=True),
-            _below("type", "create_type create_index create_sequence", bare=True),
-        )
-    },
-    _types("comment marginalia"),
-    _types("marginalia statement function_arguments list subquery cte column_definitions"),
-)
 
-_BASH = Grammar(
-    "tree_sitter_bash",
-    _shapes(function="function_definition"),
-    _types("comment"),
-    _types(
-        "string raw_string array command pipeline redirected_statement test_command command_substitution"
-    ),
-)
+def _grammars() -> dict[str, Grammar]:
+    path = Path(__file__).with_name("grammars.toml")
+    grammars = {"": Grammar("", {}, frozenset(), frozenset())}
+    for name, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        grammars[name] = _grammar(table, grammars[table.get("extends", "")])
+    return {name: grammar for name, grammar in grammars.items() if grammar.module}
 
-GRAMMARS = {
-    "python": _PYTHON,
-    "javascript": Grammar("tree_sitter_javascript", _JS_SHAPES, _JS_ATTACHED, _JS_UNITS | _JSX),
-    "typescript": Grammar(
-        "tree_sitter_typescript", _TS_SHAPES, _JS_ATTACHED, _TS_UNITS, "language_typescript"
-    ),
-    "tsx": Grammar(
-        "tree_sitter_typescript", _TS_SHAPES, _JS_ATTACHED, _TS_UNITS | _JSX, "language_tsx"
-    ),
-    "go": _GO,
-    "java": _JAVA,
-    "c": Grammar("tree_sitter_c", _C_SHAPES, _types("comment"), _C_UNITS),
-    "cpp": Grammar(
-        "tree_sitter_cpp",
-        _CPP_SHAPES,
-        _types("comment"),
-        _C_UNITS | _types("raw_string_literal template_argument_list template_parameter_list"),
-    ),
-    "rust": _RUST,
-    "sql": _SQL,
-    "bash": _BASH,
-}
+
+GRAMMARS = _grammars()
 """By the canonical name of the language."""
 
 
@@ -342,7 +195,6 @@ _CONTINUING = bytes(range(0x80, 0xC0))
 """In UTF-8, the bytes of a character after its first."""
 _NAME_CHARS = 120
 _INDENT = 200
-_KINDS = ("class", "function", "type", "block")
 _DECLARATOR = re.compile(r"(?:[\w:~$.]|<[^<>()\n]*>)+(?=\s*\()")
 _WORDS = re.compile(r"(?:\A|\n)[ \t]*([A-Za-z_][\w \t]*[ \t])\Z")
 

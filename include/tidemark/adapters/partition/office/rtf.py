@@ -1,8 +1,10 @@
 """RTF to Elements: styles and outline levels are its headings, list marks its items, rows its tables."""
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from lxml import etree
 
@@ -13,30 +15,15 @@ from tidemark.adapters.partition.html.tree import add_block
 from tidemark.adapters.partition.office.documents import sensible_title
 from tidemark.domain.documents import ElementKind, PartitionedDocument
 
-# Control words of RTF by what they do to a reader of text.
-
-PAGES = {
-    128: "cp932", 129: "cp949", 130: "johab", 134: "gbk", 136: "big5", 161: "cp1253", 162: "cp1254",
-    163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874",
-    238: "cp1250", 77: "mac_roman",
-}  # fmt: skip
-SIGNS = {
-    "tab": "\t", "emdash": "—", "endash": "–", "lquote": "‘", "rquote": "’", "ldblquote": "“",
-    "rdblquote": "”", "bullet": "•", "emspace": " ", "enspace": " ", "line": LINE_END,
-    "softline": LINE_END, "nestcell": " ", "chftn": "",
-}  # fmt: skip
-_UNREAD_NAMES = (
-    "colortbl pict object header headerl headerr headerf footer footerl footerr footerf fldinst "
-    "annotation atnid atnauthor ftnsep ftnsepc aftnsep aftnsepc xe tc rxe author operator company "
-    "comment doccomm keywords subject manager category hlinkbase creatim revtim printim buptim "
-    "template datafield listtable listoverridetable revtbl rsidtbl generator themedata "
-    "colorschememapping latentstyles datastore xmlnstbl pgptbl nonshppict filetbl do bkmkstart "
-    "bkmkend fontemb falt panose wgrffmtfilter "
+# Control words by what they do to a reader of text.
+_WORDS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("rtf.toml").read_text(encoding="utf-8")
 )
-UNREAD = frozenset(_UNREAD_NAMES.split())
-MARKS = frozenset({"listtext", "pntext"})
-DESTINATIONS = {"fonttbl": "fonts", "stylesheet": "styles", "info": "info", "footnote": "footnote",
-                 "listtext": "mark", "pntext": "mark", "title": "title"}  # fmt: skip
+_ENCODINGS = {int(charset): name for charset, name in _WORDS["encodings"].items()}
+_SIGNS = {word: sign.replace("\n", LINE_END) for word, sign in _WORDS["signs"].items()}
+_DESTINATIONS = _WORDS["destinations"]
+_UNREAD = frozenset(_WORDS["groups"]["unread"].split())
+_MARKS = frozenset(_WORDS["groups"]["marks"].split())
 
 
 # Rich text (RTF) to paragraphs with their styles: a scanner over groups, without recursion.
@@ -178,13 +165,13 @@ class _Scanner:
             self._end_paragraph()
 
     def _word(self, name: str, number: int | None) -> None:
-        into = DESTINATIONS.get(name)
-        if into is not None or name in UNREAD:
+        into = _DESTINATIONS.get(name)
+        if into is not None or name in _UNREAD:
             # What is inside something unread stays unread, but for the list marks that are optional.
-            if self._group.into != "unread" or name in MARKS:
+            if self._group.into != "unread" or name in _MARKS:
                 self._group.into = into or "unread"
-        elif name in SIGNS:
-            self._say(self._after_unicode(SIGNS[name]))
+        elif name in _SIGNS:
+            self._say(self._after_unicode(_SIGNS[name]))
         elif name in self._words:
             self._words[name](number)
 
@@ -192,8 +179,8 @@ class _Scanner:
         self._group.font = self._font_number = number or 0
 
     def _charset(self, number: int | None) -> None:
-        if self._group.into == "fonts" and number in PAGES:
-            self._encodings[self._font_number] = PAGES[number]
+        if self._group.into == "fonts" and number in _ENCODINGS:
+            self._encodings[self._font_number] = _ENCODINGS[number]
 
     def _modern(self, _number: int | None) -> None:
         if self._group.into == "fonts":

@@ -428,8 +428,9 @@ _NAMES_BY_RANK = (
 )
 _RANKS = {name: rank for rank, names in enumerate(_NAMES_BY_RANK) for name in names.split()}
 _ANNEXES = frozenset(_ANNEX_NAMES.split())
+# The longest first: "parte 1" is no "part" with the number "e".
 _NAMED = re.compile(
-    rf"(?P<name>{'|'.join(_RANKS)}|§+)\s*"
+    rf"(?P<name>{'|'.join(sorted(_RANKS, key=len, reverse=True))}|§+)\s*"
     r"(?P<number>(?:\d{1,3}[a-z]?(?:\.\d{1,3})*|[ivxlc]{1,7}|[A-Z])\b)(?P<rest>.*)$",
     re.IGNORECASE,
 )

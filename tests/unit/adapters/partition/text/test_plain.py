@@ -59,6 +59,12 @@ def test_articles_sections_and_schedules_have_their_ranks() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["Parte", "Annexe"])
+def test_a_name_that_begins_with_another_is_read_whole(name: str) -> None:
+    text = f"{name} I\nLAS PARTES\n\n{BODY}\n\n{name} II\nLOS PAGOS\n\n{BODY}\n"
+    assert headings(text) == [(1, f"{name} I LAS PARTES"), (1, f"{name} II LOS PAGOS")]
+
+
 def test_paragraph_signs_head_what_is_under_them() -> None:
     text = f"Mietvertrag\n\n§ 1 Gegenstand\n\n{BODY}\n\n§ 5 Haftung\n{BODY}\n\n§ 5 gilt für alle.\n"
     assert headings(text) == [(1, "Mietvertrag"), (2, "§ 1 Gegenstand"), (2, "§ 5 Haftung")]

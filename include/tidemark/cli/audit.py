@@ -116,7 +116,7 @@ def _findings(report: "AuditReport") -> Iterator[Text]:
         name = one if count == 1 else " or ".join(f"{part}s" for part in one.split(" or "))
         told = f"  {count:,} {name} {how}."
         yield Text(told, style="red") + Text(f" {means}" if means else "", style="dim")
-        named = [*report.notes.get(kind, []), *report.examples.get(kind.value, [])]
+        named = [*report.notes.get(kind, []), *report.examples.get(kind, [])]
         yield from (Text(safe(f"      {example}"), style="dim") for example in named)
     if report.tombstoned:
         yield Text(f"  Of {report.tombstoned:,} removed documents something was left.", style="dim")

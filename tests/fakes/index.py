@@ -19,6 +19,9 @@ class _Collection:
     points: dict[UUID, PointWrite] = field(default_factory=dict)
     epochs: dict[str, str] = field(default_factory=dict)
 
+    def copy(self) -> "_Collection":
+        return _Collection(dict(self.points), dict(self.epochs))
+
 
 @dataclass(slots=True)
 class _Generation:
@@ -29,22 +32,36 @@ class _Generation:
     points: _Collection | None = field(default_factory=_Collection)
     sections: _Collection | None = field(default_factory=_Collection)
 
+    def copy(self) -> "_Generation":
+        return replace(
+            self,
+            points=self.points and self.points.copy(),
+            sections=self.sections and self.sections.copy(),
+        )
+
 
 class MemoryIndex:
     """Implements VectorIndex; raises only ``PermanentError``."""
 
     def __init__(self, name: str = "tidemark") -> None:
         self._layout = Layout(name)
-        self._generations: dict[int, _Generation] = {}
-        self._live: int | None = None
+        self.stored: dict[int, _Generation] = {}
+        self.points_live: int | None = None
         self.sections_live: list[int | None] = []
         """What the name of the sections is over, where it is not over the same generation."""
+
+    def __deepcopy__(self, memo: object) -> "MemoryIndex":
+        """Another one with the same points, which are shared: they are frozen."""
+        copy = MemoryIndex(self._layout.name)
+        copy.stored = {number: held.copy() for number, held in self.stored.items()}
+        copy.points_live, copy.sections_live = self.points_live, list(self.sections_live)
+        return copy
 
     def session(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def ensure(self, generation: int, dimension: int, embed_fingerprint: str = "") -> None:
-        held = self._generations.setdefault(generation, _Generation(dimension))
+        held = self.stored.setdefault(generation, _Generation(dimension))
         if held.points is None:
             held.points, held.dimension, held.embed_fingerprint = _Collection(), dimension, ""
         if held.dimension != dimension:
@@ -53,7 +70,7 @@ class MemoryIndex:
         held.embed_fingerprint = held.embed_fingerprint or embed_fingerprint
 
     def built_under(self, generation: int) -> str:
-        held = self._generations.get(generation)
+        held = self.stored.get(generation)
         return "" if held is None or held.points is None else held.embed_fingerprint
 
     def dimension(self, generation: int) -> int:
@@ -67,49 +84,49 @@ class MemoryIndex:
                 collection.epochs[source] = epoch
 
     def epochs(self, generation: int, source: str) -> tuple[str, str]:
-        held = self._generations.get(generation)
+        held = self.stored.get(generation)
         if held is None:
             return "", ""
         points, sections = held.points or _Collection(), held.sections or _Collection()
         return points.epochs.get(source, ""), sections.epochs.get(source, "")
 
     def generations(self) -> list[int]:
-        return sorted(self._generations)
+        return sorted(self.stored)
 
     def incomplete(self) -> dict[int, str]:
         return self._layout.incomplete(self._names())
 
     def _names(self) -> list[str]:
-        all_held = self._generations.items()
+        all_held = self.stored.items()
         points = [self._layout.points(n) for n, held in all_held if held.points is not None]
         return points + [
             self._layout.sections(n) for n, held in all_held if held.sections is not None
         ]
 
     def live(self) -> int | None:
-        held = self._generations.get(self._live) if self._live is not None else None
-        return self._live if held is not None and held.points is not None else None
+        held = self.stored.get(self.points_live) if self.points_live is not None else None
+        return self.points_live if held is not None and held.points is not None else None
 
     def live_sections(self) -> int | None:
         return self.sections_live[0] if self.sections_live else self.live()
 
     def switch(self, generation: int) -> None:
         self._points(generation)
-        self._live = generation
+        self.points_live = generation
         self.sections_live = []
 
     def drop(self, generation: int) -> None:
         if generation == self.live():
             raise self._layout.is_live(generation)
-        self._generations.pop(generation, None)
+        self.stored.pop(generation, None)
 
     def lose(self, generation: int, what: str) -> None:
         """Forget its "points" or its "sections", as a person deletes a collection."""
-        held = self._generations.get(generation)
+        held = self.stored.get(generation)
         if held is not None:
             setattr(held, what, None)
             if held.points is held.sections is None:
-                del self._generations[generation]
+                del self.stored[generation]
 
     def upsert_points(self, generation: int, points: Sequence[PointWrite]) -> None:
         stored, dimension = self._points(generation), self.dimension(generation)
@@ -220,7 +237,7 @@ class MemoryIndex:
 
     def _of(self, generation: int) -> _Generation:
         try:
-            return self._generations[generation]
+            return self.stored[generation]
         except KeyError:
             raise self._layout.missing(generation) from None
 

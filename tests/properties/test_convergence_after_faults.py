@@ -1,10 +1,10 @@
 """What the machine of ``test_convergence_machine`` has found, each kind of fault once and by name."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
 from site_model import URIS, Page, Setup, lay_out, run
-from store_copies import copied
 from worlds import SOURCE, World
 
 from fakes.ledger import MemoryLedger
@@ -128,7 +128,7 @@ def test_a_ledger_from_the_middle_of_a_run_is_told_from_one_of_its_end() -> None
     whole = world.ledger.writes.open_intent
 
     def begin(*told: Any) -> None:
-        copies.append(copied(world.ledger))
+        copies.append(deepcopy(world.ledger))
         whole(*told)
 
     world.ledger.writes.open_intent = begin  # type: ignore[method-assign]

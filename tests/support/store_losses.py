@@ -17,11 +17,9 @@ def lose(index: VectorIndex, generation: int, what: What) -> None:
         index.lose(generation, what)
         return
     assert isinstance(index, QdrantEdgeIndex | QdrantServerIndex)
-    name = getattr(index._layout, what)(generation)
+    name = getattr(index.layout, what)(generation)
     if isinstance(index, QdrantEdgeIndex):
-        with index._alone():
-            index._folder.close(name)
-            shutil.rmtree(index._path(name), ignore_errors=True)
+        shutil.rmtree(index.folder / name, ignore_errors=True)
         return
     index._connection.client().delete_collection(name)
 
@@ -34,12 +32,12 @@ def move_sections_name(index: VectorIndex, generation: int | None) -> None:
     from qdrant_client import models
 
     assert isinstance(index, QdrantServerIndex)
-    alias = index._layout.live_sections
+    alias = index.layout.live_sections
     changes: list[Any] = [
         models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
     ]
     if generation is not None:
-        name = index._layout.sections(generation)
+        name = index.layout.sections(generation)
         made = models.CreateAlias(collection_name=name, alias_name=alias)
         changes.append(models.CreateAliasOperation(create_alias=made))
     index._connection.client().update_collection_aliases(changes)

@@ -123,8 +123,8 @@ def test_deleting_removes_what_a_killed_drop_had_begun_to_remove(tmp_path: Path)
     for generation in (1, 2):
         index.ensure(generation, DIMENSION)
     index.switch(2)
-    left = index._discarded("tidemark__g1")
-    index._path("tidemark__g1").rename(left)
+    left = index.folder / ".tidemark__g1.0123"
+    (index.folder / "tidemark__g1").rename(left)
     index.delete_points(2, [])
     assert not left.exists()
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from audits import OWNERS, POINT_DAMAGE, SECTION_DAMAGE, Audited, Damage
+from filelock import FileLock
 from worlds import World, page
 
 from tidemark.adapters.artifacts.store import FsspecArtifacts
 from tidemark.adapters.embedding.lexical import Bm25Encoder
 from tidemark.adapters.index import qdrant_edge as qdrant_edge
-from tidemark.adapters.index import qdrant_edge as qdrant_edge_shard
 from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.adapters.ledger.postgres import PostgresLedger
 from tidemark.stages.audit.audit import AuditReport
@@ -99,13 +99,15 @@ def test_a_long_scan_lets_others_in_and_misses_nothing(
 ) -> None:
     """An audit of millions of points must not keep a run waiting until it gives up."""
     monkeypatch.setattr(qdrant_edge, "SCAN_SECONDS", 0.0)
-    monkeypatch.setattr(qdrant_edge_shard, "PAGE", 5)
-    folder = audited.world.index._folder  # type: ignore[attr-defined]
+    monkeypatch.setattr(qdrant_edge, "PAGE", 5)
     taken: list[float] = []
-    acquire = folder._acquire
-    monkeypatch.setattr(
-        folder, "_acquire", lambda timeout: taken.append(timeout) or acquire(timeout)
-    )
+    acquire = FileLock.acquire
+
+    def counted(lock: FileLock, timeout: float) -> object:
+        taken.append(timeout)
+        return acquire(lock, timeout)
+
+    monkeypatch.setattr(FileLock, "acquire", counted)
     assert len({point.point_id for point in audited.points()}) == 12
     assert len(taken) == 3
     assert audited.audit().clean

@@ -88,7 +88,7 @@ class QdrantServerIndex:
             raise ConfigurationError(
                 "A Qdrant index needs a URL or a client factory, and not both."
             )
-        self._layout = Layout(name)
+        self.layout = Layout(name)
         self._server = _shown(url) if url else "the given client"
         self._connection = Connection(
             client_factory or (lambda: _connect(url or "", api_key, timeout))
@@ -106,7 +106,7 @@ class QdrantServerIndex:
     # Generations
 
     def ensure(self, generation: int, dimension: int, embed_fingerprint: str = "") -> None:
-        points, sections = self._layout.both(generation)
+        points, sections = self.layout.both(generation)
 
         def ready_sections(client: "QdrantClient") -> None:
             info = _present_or_made(client, sections, None)
@@ -114,9 +114,9 @@ class QdrantServerIndex:
 
         def ready_points(client: "QdrantClient") -> None:
             info = _present_or_made(client, points, dimension)
-            if (size := _dimension_of(self._layout, points, info)) != dimension:
-                raise self._layout.other_dimension(generation, size, dimension)
-            _weigh(client, self._layout, points, info)
+            if (size := _dimension_of(self.layout, points, info)) != dimension:
+                raise self.layout.other_dimension(generation, size, dimension)
+            _weigh(client, self.layout, points, info)
             _index_keys(client, points, (*POINT_KEYS, *MORE_POINT_KEYS), info)
 
         # Sections first: a generation exists as soon as its points have a place.
@@ -127,55 +127,55 @@ class QdrantServerIndex:
             self._upsert(points, [kept], vectors=False)
 
     def built_under(self, generation: int) -> str:
-        return self._reserved(self._layout.points(generation), built_under_id(), BUILT_UNDER)
+        return self._reserved(self.layout.points(generation), built_under_id(), BUILT_UNDER)
 
     def dimension(self, generation: int) -> int:
-        name = self._layout.points(generation)
+        name = self.layout.points(generation)
         return self._ask_of(
             name,
             "reading the settings of",
-            lambda client: _dimension_of(self._layout, name, client.get_collection(name)),
+            lambda client: _dimension_of(self.layout, name, client.get_collection(name)),
         )
 
     def write_epoch(self, generation: int, source: str, epoch: str) -> None:
-        for name in self._layout.both(generation):
+        for name in self.layout.both(generation):
             with suppress(CollectionLostError):
                 self._upsert(name, [epoch_point(source, epoch)], vectors=False)
 
     def epochs(self, generation: int, source: str) -> tuple[str, str]:
-        points, sections = self._layout.both(generation)
+        points, sections = self.layout.both(generation)
         key = epoch_id(source)
         return self._reserved(points, key, EPOCH), self._reserved(sections, key, EPOCH)
 
     def generations(self) -> list[int]:
-        return self._layout.generations(self._names())
+        return self.layout.generations(self._names())
 
     def incomplete(self) -> dict[int, str]:
-        return self._layout.incomplete(self._names())
+        return self.layout.incomplete(self._names())
 
     def _names(self) -> list[str]:
         answer = self._ask("listing collections", lambda client: client.get_collections())
         return [collection.name for collection in answer.collections]
 
     def live(self) -> int | None:
-        return self._behind(self._layout.live_points, self._layout.points)
+        return self._behind(self.layout.live_points, self.layout.points)
 
     def live_sections(self) -> int | None:
-        return self._behind(self._layout.live_sections, self._layout.sections)
+        return self._behind(self.layout.live_sections, self.layout.sections)
 
     def _behind(self, alias: str, named: Callable[[int], str]) -> int | None:
         """The generation whose collection of this kind a name is over."""
         target = self._aliases().get(alias)
-        number = None if target is None else self._layout.generation_of(target)
+        number = None if target is None else self.layout.generation_of(target)
         return number if number is not None and named(number) == target else None
 
     def switch(self, generation: int) -> None:
         from qdrant_client import models
 
-        points, sections = self._layout.both(generation)
-        wanted = {self._layout.live_points: points, self._layout.live_sections: sections}
+        points, sections = self.layout.both(generation)
+        wanted = {self.layout.live_points: points, self.layout.live_sections: sections}
         names = self._names()
-        if (problem := self._layout.absent(points, names)) is not None:
+        if (problem := self.layout.absent(points, names)) is not None:
             raise problem
         deletions = [
             models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
@@ -197,8 +197,8 @@ class QdrantServerIndex:
 
     def drop(self, generation: int) -> None:
         if generation == self.live():
-            raise self._layout.is_live(generation)
-        for name in self._layout.both(generation):
+            raise self.layout.is_live(generation)
+        for name in self.layout.both(generation):
 
             def delete(client: "QdrantClient", name: str = name) -> None:
                 if client.collection_exists(name):
@@ -209,13 +209,13 @@ class QdrantServerIndex:
     # Points and sections
 
     def upsert_points(self, generation: int, points: Sequence[PointWrite]) -> None:
-        self._upsert(self._layout.points(generation), points, vectors=True)
+        self._upsert(self.layout.points(generation), points, vectors=True)
 
     def upsert_sections(self, generation: int, sections: Sequence[PointWrite]) -> None:
-        self._upsert(self._layout.sections(generation), sections, vectors=False)
+        self._upsert(self.layout.sections(generation), sections, vectors=False)
 
     def set_payloads(self, generation: int, points: Sequence[PointWrite]) -> None:
-        name = self._layout.points(generation)
+        name = self.layout.points(generation)
         for run in requests(last_of_each(points)):
 
             def write(client: "QdrantClient", run: Sequence[PointWrite] = run) -> None:
@@ -224,34 +224,34 @@ class QdrantServerIndex:
             self._ask_of(name, "updating payloads in", write)
 
     def delete_points(self, generation: int, ids: Sequence[UUID]) -> None:
-        self._delete(self._layout.points(generation), ids)
+        self._delete(self.layout.points(generation), ids)
 
     def delete_sections(self, generation: int, ids: Sequence[UUID]) -> None:
-        self._delete(self._layout.sections(generation), ids)
+        self._delete(self.layout.sections(generation), ids)
 
     def get_points(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
-        return self._get(self._layout.points(generation), ids)
+        return self._get(self.layout.points(generation), ids)
 
     def get_sections(self, generation: int, ids: Sequence[UUID]) -> list[StoredPoint]:
-        return self._get(self._layout.sections(generation), ids)
+        return self._get(self.layout.sections(generation), ids)
 
     def get_vectors(self, generation: int, ids: Sequence[UUID]) -> dict[UUID, tuple[float, ...]]:
-        points = self._get(self._layout.points(generation), ids, vectors_alone=True)
+        points = self._get(self.layout.points(generation), ids, vectors_alone=True)
         return {point.point_id: point.dense for point in points if point.dense is not None}
 
     def scan_points(
         self, generation: int, where: Where | None = None, *, vectors: bool = False
     ) -> Iterator[StoredPoint]:
-        return self._scan(self._layout.points(generation), where, vectors=vectors)
+        return self._scan(self.layout.points(generation), where, vectors=vectors)
 
     def scan_sections(self, generation: int, where: Where | None = None) -> Iterator[StoredPoint]:
-        return self._scan(self._layout.sections(generation), where)
+        return self._scan(self.layout.sections(generation), where)
 
     def count_points(self, generation: int, where: Where | None = None) -> int:
-        return self._count(self._layout.points(generation), where)
+        return self._count(self.layout.points(generation), where)
 
     def count_sections(self, generation: int, where: Where | None = None) -> int:
-        return self._count(self._layout.sections(generation), where)
+        return self._count(self.layout.sections(generation), where)
 
     def search_dense(
         self, generation: int, vector: Sequence[float], k: int, where: Where | None = None
@@ -296,7 +296,7 @@ class QdrantServerIndex:
         return {alias.alias_name: alias.collection_name for alias in answer.aliases}
 
     def _search(self, generation: int, **query: Any) -> list[StoredPoint]:
-        name = self._layout.points(generation)
+        name = self.layout.points(generation)
         answer = self._ask_of(name, "searching", lambda client: client.query_points(name, **query))
         return _stored_points(answer.points)
 
@@ -402,7 +402,7 @@ class QdrantServerIndex:
         try:
             return self._ask(f"{doing} {name}", call)
         except PermanentError as error:
-            if (problem := self._layout.absent(name, self._names())) is not None:
+            if (problem := self.layout.absent(name, self._names())) is not None:
                 raise problem from error
             raise
 

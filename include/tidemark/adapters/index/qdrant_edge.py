@@ -349,20 +349,21 @@ class QdrantEdgeIndex:
     def __init__(
         self, folder: Path, name: str = "tidemark", lock_timeout: float = LOCK_TIMEOUT
     ) -> None:
-        self._layout = Layout(name)
-        self._folder = EdgeFolder.at(folder, name)
+        self.layout = Layout(name)
+        self.folder = folder
+        self._shared = EdgeFolder.at(folder, name)
         self._timeout = lock_timeout
 
     def session(self) -> AbstractContextManager[None]:
-        return self._folder.session(self._timeout)
+        return self._shared.session(self._timeout)
 
     def ensure(self, generation: int, dimension: int, embed_fingerprint: str = "") -> None:
-        points, sections = self._layout.both(generation)
+        points, sections = self.layout.both(generation)
         with self._alone():
             self._sweep()
             known = CollectionFile.read(self._path(points))
             if known.dimension not in (None, dimension):
-                raise self._layout.other_dimension(generation, known.dimension or 0, dimension)
+                raise self.layout.other_dimension(generation, known.dimension or 0, dimension)
             # Sections first: a generation exists as soon as its points have a place.
             self._ready(sections, CollectionFile(None, "", settings(None)))
             built_under = known.embed_fingerprint or embed_fingerprint
@@ -371,10 +372,10 @@ class QdrantEdgeIndex:
             self._collection(points).index_keys(POINT_KEYS)
 
     def built_under(self, generation: int) -> str:
-        return CollectionFile.read(self._path(self._layout.points(generation))).embed_fingerprint
+        return CollectionFile.read(self._path(self.layout.points(generation))).embed_fingerprint
 
     def dimension(self, generation: int) -> int:
-        name = self._layout.points(generation)
+        name = self.layout.points(generation)
         path = self._path(name)
         self._must_exist(name)
         known = CollectionFile.read(path).dimension
@@ -388,13 +389,13 @@ class QdrantEdgeIndex:
     def write_epoch(self, generation: int, source: str, epoch: str) -> None:
         with self._alone():
             if generation not in self.generations():
-                raise self._layout.missing(generation)
+                raise self.layout.missing(generation)
             for opened in (self._points, self._sections):
                 with suppress(CollectionLostError), opened(generation) as collection:
                     collection.upsert([epoch_point(source, epoch)], vectors=False)
 
     def epochs(self, generation: int, source: str) -> tuple[str, str]:
-        points, sections = self._layout.both(generation)
+        points, sections = self.layout.both(generation)
         with self._alone():
             return self._epoch(points, source), self._epoch(sections, source)
 
@@ -404,14 +405,14 @@ class QdrantEdgeIndex:
         return text_under(self._collection(name).reserved(epoch_id(source)), EPOCH)
 
     def generations(self) -> list[int]:
-        return self._layout.generations(self._names())
+        return self.layout.generations(self._names())
 
     def incomplete(self) -> dict[int, str]:
-        return self._layout.incomplete(self._names())
+        return self.layout.incomplete(self._names())
 
     def _names(self) -> list[str]:
-        with local_files(self._folder.folder):
-            return [path.name for path in self._folder.folder.iterdir() if path.is_dir()]
+        with local_files(self.folder):
+            return [path.name for path in self.folder.iterdir() if path.is_dir()]
 
     def live(self) -> int | None:
         try:
@@ -423,22 +424,22 @@ class QdrantEdgeIndex:
                 f"{self._live_path} does not name the live generation: {error}.",
                 "Run `tidemark audit --repair`, which puts the live name right again.",
             ) from error
-        return number if self._path(self._layout.points(number)).is_dir() else None
+        return number if self._path(self.layout.points(number)).is_dir() else None
 
     def live_sections(self) -> int | None:
         return self.live()  # One file says both.
 
     def switch(self, generation: int) -> None:
         with self._alone():
-            self._must_exist(self._layout.points(generation))
+            self._must_exist(self.layout.points(generation))
             replace_file(self._live_path, json.dumps({"generation": generation}))
 
     def drop(self, generation: int) -> None:
         with self._alone():
             if generation == self.live():
-                raise self._layout.is_live(generation)
-            for name in self._layout.both(generation):
-                self._folder.close(name)
+                raise self.layout.is_live(generation)
+            for name in self.layout.both(generation):
+                self._shared.close(name)
                 if self._path(name).is_dir():
                     with local_files(self._path(name)):
                         self._path(name).rename(self._discarded(name))
@@ -555,10 +556,10 @@ class QdrantEdgeIndex:
             time.sleep(2 * POLL)
 
     def _points(self, generation: int) -> AbstractContextManager[EdgeCollection]:
-        return self._using(self._layout.points(generation))
+        return self._using(self.layout.points(generation))
 
     def _sections(self, generation: int) -> AbstractContextManager[EdgeCollection]:
-        return self._using(self._layout.sections(generation))
+        return self._using(self.layout.sections(generation))
 
     @contextmanager
     def _using(self, name: str) -> Iterator[EdgeCollection]:
@@ -569,17 +570,17 @@ class QdrantEdgeIndex:
     def _must_exist(self, name: str) -> None:
         if self._path(name).is_dir():
             return
-        if (problem := self._layout.absent(name, self._names())) is not None:
+        if (problem := self.layout.absent(name, self._names())) is not None:
             raise problem
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """In a session, and no other thread."""
-        with self.session(), self._folder.guard:
+        with self.session(), self._shared.guard:
             yield
 
     def _collection(self, name: str) -> EdgeCollection:
-        return self._folder.opened(name, lambda: EdgeCollection.load(self._path(name) / "shard"))
+        return self._shared.opened(name, lambda: EdgeCollection.load(self._path(name) / "shard"))
 
     def _ready(self, name: str, wanted: CollectionFile) -> None:
         """Make a collection that is missing; bring one that is there up to date."""
@@ -596,22 +597,22 @@ class QdrantEdgeIndex:
         if known == wanted:
             return
         if (known.dimension, known.settings) != (wanted.dimension, wanted.settings):
-            self._folder.close(name)
+            self._shared.close(name)
             EdgeCollection.load(path / "shard", wanted.dimension, adjust=True).close()
         wanted.write(path)
 
     def _sweep(self) -> None:
         """Remove what was being made or removed when its process ended."""
-        for left in self._folder.folder.glob(f".{self._layout.name}__*"):
+        for left in self.folder.glob(f".{self.layout.name}__*"):
             with local_files(left):
                 shutil.rmtree(left)
 
     def _path(self, name: str) -> Path:
-        return self._folder.folder / name
+        return self.folder / name
 
     def _discarded(self, name: str) -> Path:
-        return self._folder.folder / f".{name}.{uuid.uuid4().hex}"
+        return self.folder / f".{name}.{uuid.uuid4().hex}"
 
     @property
     def _live_path(self) -> Path:
-        return self._folder.folder / f"{self._layout.name}.live.json"
+        return self.folder / f"{self.layout.name}.live.json"

@@ -176,7 +176,7 @@ def test_an_alias_that_is_lost_or_moved_is_put_back(audited: Audited) -> None:
     index = audited.world.index
     index.ensure(2, 64, "another-model")
     for live in (None, 2):
-        index._live = live  # type: ignore[attr-defined]
+        index.points_live = live  # type: ignore[attr-defined]
         report = audited.audit(repair=True)
         assert report.counts["live_name"] == 1
         assert report.did["live_name_moved"] == 1

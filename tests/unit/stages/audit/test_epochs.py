@@ -183,7 +183,7 @@ def test_one_of_the_two_collections_restored_alone_is_noticed() -> None:
     world.run()
     assert isinstance(world.index, MemoryIndex)
     assert isinstance(backup, MemoryIndex)
-    world.index._generations[1].sections = backup._generations[1].sections
+    world.index.stored[1].sections = backup.stored[1].sections
     assert world.run().reconciled == 1
     is_whole(world)
 
@@ -225,7 +225,7 @@ def test_a_lost_live_name_comes_back_over_what_the_ledger_calls_live() -> None:
     world.embedder = CountingEmbedder(HashEmbedder(dimension=32))
     world.run(declared=(SOURCE, "another"))
     assert world.index.live() == 1, "another source is not in the new generation yet"
-    world.index._live = None
+    world.index.points_live = None
     world.run(declared=(SOURCE, "another"))
     assert world.index.live() == 1
 
@@ -238,11 +238,11 @@ def test_what_was_removed_does_not_come_back_in_the_live_generation_while_anothe
     both = {"declared": (SOURCE, "another")}
     world.run(**both)
     assert isinstance(world.index, MemoryIndex)
-    backup = deepcopy(world.index._generations[1])
+    backup = world.index.stored[1].copy()
     del world.documents[B]
     world.source.gone[B] = "404"
     world.run(**both)
-    world.index._generations[1] = backup
+    world.index.stored[1] = backup
     world.run(**both)
     left = {str(p.payload["source_uri"]) for p in world.index.scan_points(1)}
     assert left == {A}

@@ -9,7 +9,8 @@ Of IPv6 only global unicast, 2000::/3, is public at all; v6 ranges outside it ar
 
 import socket
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any, TypeVar
 
@@ -111,9 +112,6 @@ def permitted(host: str, found: Iterable[Any], *, allow_private: bool) -> list[s
     return public
 
 
-# Connects for stores on other machines: to public addresses only, unless a source allows others.
-
-
 def judged_addresses(host: str, port: int, *, allow_private: bool) -> list[str]:
     """The addresses of a name that may be connected to.
 
@@ -168,21 +166,86 @@ class _GuardedBackend(httpcore.SyncBackend):
         raise failure
 
 
-class GuardedTransport(httpx.HTTPTransport):
-    """httpx's transport over a pool that connects through the guard.
+# httpx over a pool of httpcore's: httpx's own transports cannot be given a network backend.
 
-    httpx has no public way to hand it a network backend, so the pool that it would make is replaced.
-    """
+
+class GuardedTransport(httpx.BaseTransport):
+    """Sends requests through a pool that connects through the guard."""
 
     def __init__(self, *, allow_private: bool) -> None:
-        context = ssl.create_default_context()
-        super().__init__(verify=context, trust_env=False)
         self._pool = httpcore.ConnectionPool(
-            ssl_context=context,
+            ssl_context=ssl.create_default_context(),
             max_connections=4,
             keepalive_expiry=30,
             network_backend=_GuardedBackend(allow_private=allow_private),
         )
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        with httpx_errors(request):
+            answer = self._pool.handle_request(pool_request(request))
+        return httpx_response(answer, request)
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+def pool_request(request: httpx.Request) -> httpcore.Request:
+    """A request of httpx's as httpcore takes it."""
+    return httpcore.Request(
+        method=request.method,
+        url=pool_url(request.url),
+        headers=request.headers.raw,
+        content=request.stream,
+        extensions=request.extensions,
+    )
+
+
+def pool_url(url: httpx.URL) -> httpcore.URL:
+    return httpcore.URL(
+        scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+    )
+
+
+def httpx_response(answer: httpcore.Response, request: httpx.Request) -> httpx.Response:
+    """An answer of httpcore's as httpx gives it; its body is read as it comes."""
+    return httpx.Response(
+        answer.status,
+        headers=answer.headers,
+        stream=_Body(answer, request),
+        extensions=answer.extensions,
+    )
+
+
+class _Body(httpx.SyncByteStream, httpx.AsyncByteStream):
+    def __init__(self, answer: httpcore.Response, request: httpx.Request) -> None:
+        self._answer = answer
+        self._request = request
+
+    def __iter__(self) -> Iterator[bytes]:
+        with httpx_errors(self._request):
+            yield from self._answer.iter_stream()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with httpx_errors(self._request):
+            async for piece in self._answer.aiter_stream():
+                yield piece
+
+    def close(self) -> None:
+        self._answer.close()
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()
+
+
+@contextmanager
+def httpx_errors(request: httpx.Request) -> Iterator[None]:
+    """httpcore's errors as httpx's, which have the same names."""
+    try:
+        yield
+    except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError,
+            httpcore.ProxyError, httpcore.UnsupportedProtocol) as error:  # fmt: skip
+        kind: type[httpx.RequestError] = getattr(httpx, type(error).__name__, httpx.NetworkError)
+        raise kind(str(error), request=request) from error
 
 
 # A request to somebody else's server, made again when it fails as networks do.
@@ -196,7 +259,7 @@ NO_MORE_AFTER = 20.0
 T = TypeVar("T")
 
 
-def tried(request: Callable[[], T]) -> T:
+def retry(request: Callable[[], T]) -> T:
     """What the request gives; one that raises ``TransientError`` is made ``TRIES`` times in all.
 
     Raises the last error. The request must be safe to repeat.

@@ -7,8 +7,8 @@ import pytest
 
 from tidemark.adapters.sources import network as network_tries
 from tidemark.adapters.sources.files.http_store import WebFolder
-from tidemark.adapters.sources.files.types import Location
-from tidemark.adapters.sources.network import tried
+from tidemark.adapters.sources.files.store import Location
+from tidemark.adapters.sources.network import retry
 from tidemark.domain.errors import PermanentError, TransientError
 
 
@@ -31,7 +31,7 @@ def failing(errors: list[Exception]) -> tuple[Callable[[], str], list[int]]:
 
 def test_an_outage_that_passes_is_not_noticed() -> None:
     request, calls = failing([TransientError("away")] * 2)
-    assert tried(request) == "answer"
+    assert retry(request) == "answer"
     assert len(calls) == 3
 
 
@@ -39,7 +39,7 @@ def test_an_outage_that_stays_is_told_with_its_last_error() -> None:
     last = TransientError("still away")
     request, calls = failing([TransientError("away"), TransientError("away"), last])
     with pytest.raises(TransientError) as raised:
-        tried(request)
+        retry(request)
     assert raised.value is last
     assert len(calls) == 3
 
@@ -47,7 +47,7 @@ def test_an_outage_that_stays_is_told_with_its_last_error() -> None:
 def test_a_refusal_is_not_tried_again() -> None:
     request, calls = failing([PermanentError("no")])
     with pytest.raises(PermanentError):
-        tried(request)
+        retry(request)
     assert len(calls) == 1
 
 
@@ -55,7 +55,7 @@ def test_what_took_long_to_fail_is_not_tried_again(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(network_tries, "NO_MORE_AFTER", 0.0)
     request, calls = failing([TransientError("no answer in time")])
     with pytest.raises(TransientError):
-        tried(request)
+        retry(request)
     assert len(calls) == 1
 
 
@@ -67,7 +67,7 @@ def test_waits_are_taken_at_random_from_a_window_that_widens(
     monkeypatch.setattr("time.sleep", lambda seconds: waits[-1].append(seconds))
     for _ in range(50):
         waits.append([])
-        tried(failing([TransientError("away")] * 2)[0])
+        retry(failing([TransientError("away")] * 2)[0])
     assert all(first <= 0.5 and second <= 1.0 for first, second in waits)
     assert len({first for first, _ in waits}) > 45
     assert max(second for _, second in waits) > 0.5

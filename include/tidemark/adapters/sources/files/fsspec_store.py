@@ -5,6 +5,7 @@ whose listing has neither a time, an ETag nor a version is read whole at every c
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,8 +13,8 @@ from fsspec.registry import get_filesystem_class
 from fsspec.utils import get_protocol
 
 from tidemark.adapters.sources.credentials import storage_options
-from tidemark.adapters.sources.files.types import Body, ChangedError, Entry, Location
-from tidemark.adapters.sources.selection import is_hidden, quoted
+from tidemark.adapters.sources.files.store import Body, Entry, FolderStore, Location
+from tidemark.adapters.sources.selection import quoted
 from tidemark.domain.documents import Validators
 from tidemark.domain.errors import ConfigurationError, PermanentError, TidemarkError, TransientError
 
@@ -21,11 +22,10 @@ _SPELLED = {"gcs": "gs", "az": "abfs", "abfss": "abfs"}
 _PACKAGES = {"gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs"}
 _TIMES = ("mtime", "updated", "last_modified", "LastModified", "modified", "modify")
 _REVISIONS = ("generation", "version_id", "VersionId")
-_DEEPEST = 100
 _REFUSALS = frozenset({401, 403})
 
 
-class FsspecStore:
+class FsspecStore(FolderStore):
     """A ``Store`` over one file system of fsspec's."""
 
     def __init__(self, location: Location) -> None:
@@ -39,75 +39,60 @@ class FsspecStore:
         self.place = self._uri(self._root)
 
     def entries(self, problems: list[str]) -> Iterator[Entry]:
-        """Walk it in order of names; holds one folder's listing at a time for each level."""
+        """Walk it; a place that is one file is that file alone."""
         try:
-            found = self._system.info(self._root)
+            with self._translating(self.place):
+                info = self._system.info(self._root)
         except FileNotFoundError:
             raise PermanentError(f"There is no {self.place}.", "Check the path.") from None
-        except self._failures as error:
-            raise self._translated(error, self.place) from error
-        if found.get("type") == "file":
-            yield self._entry(self._root.rpartition("/")[2], found)
+        if info.get("type") == "file":
+            yield self._entry(self._root.rpartition("/")[2], info)
         else:
-            yield from self._folder(self._root, "", problems)
+            yield from self._walk(self._root, problems)
 
     def read(self, entry: Entry, limit: int, held: Validators | None) -> Body:
-        try:
-            with self._system.open(entry.key, "rb", cache_type="readahead") as file:
-                content = bytes(file.read(limit + 1))
-        except FileNotFoundError:
-            raise
-        except self._failures as error:
-            raise self._translated(error, entry.key) from error
-        now = self.again(entry)
-        if now.validators != entry.validators or (
-            now.size is not None and now.size != len(content) <= limit
+        with (
+            self._translating(entry.key),
+            self._system.open(entry.key, "rb", cache_type="readahead") as file,
         ):
-            raise ChangedError(entry.key)
-        return Body(content, entry.validators, entry.modified_at)
+            content = bytes(file.read(limit + 1))
+        return self._checked(entry, content, limit)
 
-    def again(self, entry: Entry) -> Entry:
-        """See ``Store.again``."""
+    def refresh(self, entry: Entry) -> Entry:
+        with self._translating(entry.key):
+            info = self._system.info(entry.key)
+        return self._entry(entry.relative, info)
+
+    def _children(self, folder: str, relative: str) -> list[tuple[str, Entry | str]]:
         try:
-            found = self._system.info(entry.key)
+            listed = sorted(self._system.ls(folder, detail=True), key=lambda child: child["name"])
+        except self._failures as error:
+            raise self._translated(error, relative or self.place) from error
+        children: list[tuple[str, Entry | str]] = []
+        for child in listed:
+            path = child["name"].rstrip("/")
+            name = path.rpartition("/")[2]
+            # Some list a folder among its own children.
+            if path.strip("/") != folder.strip("/"):
+                is_folder = child["type"] == "directory"
+                children.append((name, path if is_folder else self._entry(name, child)))
+        return children
+
+    @contextmanager
+    def _translating(self, what: str) -> Iterator[None]:
+        """Let only ``FileNotFoundError`` and ``TidemarkError`` pass."""
+        try:
+            yield
         except FileNotFoundError:
             raise
         except self._failures as error:
-            raise self._translated(error, entry.key) from error
-        return self._entry(entry.relative, found)
+            raise self._translated(error, what) from error
 
-    def close(self) -> None:
-        """Nothing is held open between requests."""
-
-    def _folder(self, path: str, relative: str, problems: list[str]) -> Iterator[Entry]:
-        try:
-            children = sorted(self._system.ls(path, detail=True), key=lambda child: child["name"])
-        except self._failures as error:
-            if not relative:
-                raise self._translated(error, self.place) from error
-            problems.append(
-                f"The folder {relative} cannot be listed: {self._translated(error, relative)}"
-            )
-            return
-        if relative.count("/") >= _DEEPEST:
-            problems.append(f"The folder {relative} is nested too deep.")
-            return
-        for child in children:
-            name = child["name"].rstrip("/").rpartition("/")[2]
-            below = f"{relative}/{name}" if relative else name
-            # Some list a folder among its own children.
-            if child["name"].strip("/") == path.strip("/") or is_hidden(name):
-                continue
-            if child["type"] == "directory":
-                yield from self._folder(child["name"].rstrip("/"), below, problems)
-            else:
-                yield self._entry(below, child)
-
-    def _entry(self, relative: str, found: Mapping[str, Any]) -> Entry:
-        changed_at = next((t for name in _TIMES if (t := _time(found.get(name)))), None)
-        etag = found.get("etag") or found.get("ETag")
-        revision = next((found[name] for name in _REVISIONS if found.get(name)), None)
-        size = found.get("size")
+    def _entry(self, relative: str, info: Mapping[str, Any]) -> Entry:
+        changed_at = next((t for name in _TIMES if (t := _time(info.get(name)))), None)
+        etag = info.get("etag") or info.get("ETag")
+        revision = next((info[name] for name in _REVISIONS if info.get(name)), None)
+        size = info.get("size")
         validators = Validators()
         if changed_at or etag or revision:
             validators = Validators(
@@ -116,11 +101,11 @@ class FsspecStore:
                 mtime=changed_at.timestamp() if changed_at else None,
                 revision=str(revision) if revision else None,
             )
-        is_link = found.get("type") == "link" or found.get("islink")
+        is_link = info.get("type") == "link" or info.get("islink")
         return Entry(
             relative,
-            self._uri(str(found["name"])),
-            str(found["name"]),
+            self._uri(str(info["name"])),
+            str(info["name"]),
             validators,
             size,
             changed_at,

@@ -6,6 +6,7 @@ Addresses are judged as the crawler's are: on the connection made, not on the na
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import unquote, urljoin, urlsplit
@@ -15,16 +16,15 @@ from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
 from tidemark.adapters.sources.credentials import secret_headers
-from tidemark.adapters.sources.files.types import Body, ChangedError, Entry, Location
-from tidemark.adapters.sources.network import GuardedTransport, tried
-from tidemark.adapters.sources.selection import is_hidden, quoted
+from tidemark.adapters.sources.files.store import Body, Entry, FolderStore, Location
+from tidemark.adapters.sources.network import GuardedTransport, retry
+from tidemark.adapters.sources.selection import quoted
 from tidemark.domain.documents import Validators
 from tidemark.domain.errors import ConfigurationError, PermanentError, TidemarkError, TransientError
 from tidemark.domain.urls import canonical_url
 
 _TIMEOUT_SECONDS = 30.0
 _MAX_PAGE_BYTES = 50_000_000
-_DEEPEST = 40
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -56,11 +56,10 @@ class WebFolder:
     ) -> tuple[httpx.Response, bytes]:
         """An answer that succeeded (2xx, 304) and at most ``limit`` + 1 bytes of its body.
 
-        Nothing is read of one that declares to have more (``declared_size``). An outage is tried again
-        (``network_tries.py``).
+        Nothing is read of one that declares to have more (``declared_size``). An outage is tried again.
         Raises ``FileNotFoundError`` for 404 and 410, ``TidemarkError`` for every other failure.
         """
-        return tried(lambda: self._request(method, url, limit, headers or {}, content))
+        return retry(lambda: self._request(method, url, limit, headers or {}, content))
 
     def _request(
         self, method: str, url: str, limit: int, headers: Mapping[str, str], content: bytes | None
@@ -86,20 +85,22 @@ class WebFolder:
         self._client.close()
 
 
-class HttpIndexStore:
+class HttpIndexStore(FolderStore):
     """A ``Store`` over one such folder, or one file."""
+
+    _deepest = 40
 
     def __init__(self, location: Location) -> None:
         self._web = WebFolder(location)
         self.place = self._web.url
 
     def entries(self, problems: list[str]) -> Iterator[Entry]:
-        """Walk it in order of names; holds one page's links at a time for each level."""
+        """Walk it; an address with a file's suffix is that file alone."""
         url = self._web.url
         if not url.endswith("/") and "." in url.rpartition("/")[2]:
             yield Entry(unquote(url.rpartition("/")[2]), url, url)
             return
-        yield from self._folder(url if url.endswith("/") else f"{url}/", "", problems)
+        yield from self._walk(url if url.endswith("/") else f"{url}/", problems)
 
     def read(self, entry: Entry, limit: int, held: Validators | None) -> Body | None:
         conditions = {}
@@ -119,34 +120,23 @@ class HttpIndexStore:
         modified_at = http_time(validators.last_modified)
         return Body(body, validators, modified_at, size if (size or 0) > limit else None)
 
-    def again(self, entry: Entry) -> Entry:
-        """A listing tells nothing of versions, so there is nothing to look at."""
-        return entry
-
     def close(self) -> None:
         self._web.close()
 
-    def _folder(self, url: str, relative: str, problems: list[str]) -> Iterator[Entry]:
+    def _children(self, folder: str, relative: str) -> list[tuple[str, Entry | str]]:
         try:
-            links = self._links(url)
+            links = self._links(folder)
         except (FileNotFoundError, TidemarkError) as error:
-            told = "it is not there. Check the path." if isinstance(error, OSError) else str(error)
-            if not relative:
-                raise PermanentError(f"{url} cannot be listed: {told}") from error
-            problems.append(f"The folder {relative} cannot be listed: {told}")
-            return
-        if relative.count("/") >= _DEEPEST:
-            problems.append(f"The folder {relative} is nested too deep.")
-            return
-        for name in links:
-            shown = unquote(name.rstrip("/"), errors="surrogateescape")
-            below = f"{relative}/{shown}" if relative else shown
-            if is_hidden(shown) or "/" in shown:
-                continue
-            if name.endswith("/"):
-                yield from self._folder(url + name, below, problems)
-            else:
-                yield Entry(below, url + name, url + name)
+            why = "it is not there. Check the path." if isinstance(error, OSError) else str(error)
+            raise PermanentError(
+                why if relative else f"{folder} cannot be listed: {why}"
+            ) from error
+        children: list[tuple[str, Entry | str]] = []
+        for link in links:
+            name, url = unquote(link.rstrip("/"), errors="surrogateescape"), folder + link
+            if "/" not in name:
+                children.append((name, url if link.endswith("/") else Entry(name, url, url)))
+        return children
 
     def _links(self, url: str) -> list[str]:
         """The names directly below a folder, as its page links them, sorted."""
@@ -206,14 +196,13 @@ def _judge(answer: httpx.Response, url: str) -> None:
 # A WebDAV folder: listed by PROPFIND, one folder with each request, and read by GET.
 
 _MAX_LISTING_BYTES = 100_000_000
-_DEEPEST_OF_REMOTE_WEBDAV = 100
 _ASKED = (
     b'<?xml version="1.0"?><propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/>'
     b"<getlastmodified/><getetag/></prop></propfind>"
 )
 
 
-class WebdavStore:
+class WebdavStore(FolderStore):
     """A ``Store`` over one folder, or one file."""
 
     def __init__(self, location: Location) -> None:
@@ -221,7 +210,7 @@ class WebdavStore:
         self.place = self._web.url
 
     def entries(self, problems: list[str]) -> Iterator[Entry]:
-        """Walk it in order of names; holds one folder's listing at a time for each level."""
+        """Walk it; a place that is one file is that file alone."""
         try:
             found = self._listed(self._web.url, 0)
         except FileNotFoundError as error:
@@ -230,57 +219,28 @@ class WebdavStore:
         if entry is not None and not is_folder:
             yield entry
         else:
-            yield from self._folder(url or self._web.url, "", problems)
+            yield from self._walk(url or self._web.url, problems)
 
     def read(self, entry: Entry, limit: int, held: Validators | None) -> Body:
         _, content = self._web.request("GET", entry.key, limit)
-        now = self.again(entry)
-        if now.validators != entry.validators or (
-            now.size is not None and now.size != len(content) <= limit
-        ):
-            raise ChangedError(entry.key)
-        return Body(content, entry.validators, entry.modified_at)
+        return self._checked(entry, content, limit)
 
-    def again(self, entry: Entry) -> Entry:
-        """See ``Store.again``."""
+    def refresh(self, entry: Entry) -> Entry:
         for found, _ in self._listed(entry.key, 0).values():
-            return Entry(
-                entry.relative,
-                found.uri,
-                entry.key,
-                found.validators,
-                found.size,
-                found.modified_at,
-            )
+            return replace(found, relative=entry.relative, key=entry.key)
         raise FileNotFoundError(entry.key)
 
     def close(self) -> None:
         self._web.close()
 
-    def _folder(self, url: str, relative: str, problems: list[str]) -> Iterator[Entry]:
-        url = url if url.endswith("/") else f"{url}/"
-        try:
-            children = self._listed(url, 1)
-        except (FileNotFoundError, TidemarkError) as error:
-            if not relative:
-                raise
-            problems.append(f"The folder {relative} cannot be listed: {error}")
-            return
-        if relative.count("/") >= _DEEPEST_OF_REMOTE_WEBDAV:
-            problems.append(f"The folder {relative} is nested too deep.")
-            return
-        for found, (entry, is_folder) in sorted(children.items()):
-            name = unquote(found.removeprefix(url).rstrip("/"), errors="surrogateescape")
-            is_child = found.startswith(url) and name and "/" not in name
-            if not is_child or is_hidden(name):
-                continue
-            below = f"{relative}/{name}" if relative else name
-            if is_folder:
-                yield from self._folder(found, below, problems)
-            else:
-                yield Entry(
-                    below, entry.uri, entry.key, entry.validators, entry.size, entry.modified_at
-                )
+    def _children(self, folder: str, relative: str) -> list[tuple[str, Entry | str]]:
+        folder = folder if folder.endswith("/") else f"{folder}/"
+        children: list[tuple[str, Entry | str]] = []
+        for url, (entry, is_folder) in sorted(self._listed(folder, 1).items()):
+            name = unquote(url.removeprefix(folder).rstrip("/"), errors="surrogateescape")
+            if url.startswith(folder) and name and "/" not in name:
+                children.append((name, url if is_folder else entry))
+        return children
 
     def _listed(self, url: str, depth: int) -> dict[str, tuple[Entry, bool]]:
         """By URL what a PROPFIND tells: the file or folder, and whether it is a folder."""

@@ -28,6 +28,7 @@ from tidemark.domain.hashing import fingerprint
 from tidemark.ports import Source
 
 _ADAPTER_VERSION = 1
+"""Raised when the same file would be given other bytes or another media type than before."""
 
 
 def _location(value: str) -> str:

@@ -17,11 +17,12 @@ from dataclasses import replace
 from typing import Any
 
 from tidemark.adapters.sources.credentials import storage_options
-from tidemark.adapters.sources.files.types import (
+from tidemark.adapters.sources.files.store import (
     Body,
     ChangedError,
     Entry,
     Location,
+    Store,
     missing_package,
 )
 from tidemark.adapters.sources.selection import media_type, quoted
@@ -41,7 +42,7 @@ _PASSING = frozenset(
 )
 
 
-class S3Store:
+class S3Store(Store):
     """A ``Store`` over one bucket, or one folder of it."""
 
     def __init__(self, location: Location) -> None:
@@ -87,8 +88,8 @@ class S3Store:
             raise ChangedError(entry.key)
         return Body(content, entry.validators, entry.modified_at)
 
-    def again(self, entry: Entry) -> Entry:
-        """See ``Store.again``. From a listing: the times in headers are coarser than those in listings."""
+    def refresh(self, entry: Entry) -> Entry:
+        """From a listing: the times in headers are coarser than those in listings."""
         return self._one(entry.key, entry.relative)
 
     def close(self) -> None:

@@ -12,39 +12,41 @@
     extra no_host_key_check  true accepts any server
 
 Links are not followed: the server alone knows where they lead. The server's address is judged whether the
-URL or the connection names it (``address_rules.py``).
+URL or the connection names it (``sources/network.py``).
 """
 
 import logging
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tidemark.adapters.sources.credentials import is_set, storage_options
-from tidemark.adapters.sources.files.types import (
+from tidemark.adapters.sources.files.store import (
     Body,
-    ChangedError,
     Entry,
+    FolderStore,
     Location,
     missing_package,
 )
 from tidemark.adapters.sources.network import guarded_socket
-from tidemark.adapters.sources.selection import is_hidden, quoted
+from tidemark.adapters.sources.selection import quoted
 from tidemark.domain.connections import Credentials
 from tidemark.domain.documents import Validators
 from tidemark.domain.errors import ConfigurationError, PermanentError, TidemarkError, TransientError
 
 _TIMEOUT_SECONDS = 30.0
-_DEEPEST = 100
 _LOG = "tidemark.adapters.sources.files.sftp_store.paramiko"
 """Where paramiko writes for this adapter: to nobody, since every failure is translated and told once."""
 
 
-class SftpStore:
+class SftpStore(FolderStore):
     """A ``Store`` over one folder, or one file; one connection for the whole crawl."""
+
+    _passed_over = (PermanentError,)
 
     def __init__(self, location: Location) -> None:
         """Raises ``TidemarkError`` for a server that is away, unknown or refuses the login."""
@@ -79,75 +81,67 @@ class SftpStore:
             raise
 
     def entries(self, problems: list[str]) -> Iterator[Entry]:
-        """Walk it in order of names."""
+        """Walk it; a place that is one file is that file alone."""
         try:
-            found = self._sftp.stat(self._root or "/")
+            with self._translating():
+                status = self._sftp.stat(self._root or "/")
         except FileNotFoundError:
             raise PermanentError(f"There is no {self.place}.", "Check the path.") from None
-        except self._failures as error:
-            raise self._translated(error) from error
-        if stat.S_ISREG(found.st_mode):
-            yield self._entry(self._root.rpartition("/")[2], self._root, found)
+        if stat.S_ISREG(status.st_mode):
+            yield self._entry(self._root.rpartition("/")[2], self._root, status)
         else:
-            yield from self._folder(self._root, "", problems)
+            yield from self._walk(self._root, problems)
 
     def read(self, entry: Entry, limit: int, held: Validators | None) -> Body:
-        try:
-            with self._sftp.open(entry.key, "rb") as file:
-                file.prefetch(min(entry.size or 0, limit + 1))
-                content = bytes(file.read(limit + 1))
-        except FileNotFoundError:
-            raise
-        except self._failures as error:
-            raise self._translated(error, entry.relative) from error
-        now = self.again(entry)
-        if now.validators != entry.validators or now.size != len(content) <= limit:
-            raise ChangedError(entry.key)
-        return Body(content, entry.validators, entry.modified_at)
+        with self._translating(entry.relative), self._sftp.open(entry.key, "rb") as file:
+            file.prefetch(min(entry.size or 0, limit + 1))
+            content = bytes(file.read(limit + 1))
+        return self._checked(entry, content, limit)
 
-    def again(self, entry: Entry) -> Entry:
-        """See ``Store.again``."""
-        try:
-            return self._entry(entry.relative, entry.key, self._sftp.lstat(entry.key))
-        except FileNotFoundError:
-            raise
-        except self._failures as error:
-            raise self._translated(error, entry.relative) from error
+    def refresh(self, entry: Entry) -> Entry:
+        with self._translating(entry.relative):
+            status = self._sftp.lstat(entry.key)
+        return self._entry(entry.relative, entry.key, status)
 
     def close(self) -> None:
         self._client.close()
 
-    def _folder(self, path: str, relative: str, problems: list[str]) -> Iterator[Entry]:
+    def _children(self, folder: str, relative: str) -> list[tuple[str, Entry | str]]:
         try:
-            children = sorted(self._sftp.listdir_attr(path or "/"), key=lambda c: c.filename)
+            listed = sorted(self._sftp.listdir_attr(folder or "/"), key=lambda c: c.filename)
         except self._failures as error:
-            if not relative or not isinstance(error, (PermissionError, FileNotFoundError)):
-                raise self._translated(error) from error
-            problems.append(f"The folder {relative} cannot be listed: {error.strerror or error}.")
-            return
-        if relative.count("/") >= _DEEPEST:
-            problems.append(f"The folder {relative} is nested too deep.")
-            return
-        for child in children:
-            if is_hidden(child.filename):
-                continue
-            below = f"{relative}/{child.filename}" if relative else child.filename
-            mode = child.st_mode or 0
+            if relative and isinstance(error, (PermissionError, FileNotFoundError)):
+                raise PermanentError(f"{error.strerror or error}.") from error
+            raise self._translated(error) from error
+        children: list[tuple[str, Entry | str]] = []
+        for child in listed:
+            path, mode = f"{folder}/{child.filename}", child.st_mode or 0
             if stat.S_ISDIR(mode):
-                yield from self._folder(f"{path}/{child.filename}", below, problems)
+                children.append((child.filename, path))
             elif stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-                yield self._entry(below, f"{path}/{child.filename}", child)
+                children.append((child.filename, self._entry(child.filename, path, child)))
+        return children
 
-    def _entry(self, relative: str, path: str, found: Any) -> Entry:
-        is_link = stat.S_ISLNK(found.st_mode or 0)
-        validators = Validators(size=found.st_size, mtime=float(found.st_mtime))
+    @contextmanager
+    def _translating(self, what: str = "") -> Iterator[None]:
+        """Let only ``FileNotFoundError`` and ``TidemarkError`` pass."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except self._failures as error:
+            raise self._translated(error, what) from error
+
+    def _entry(self, relative: str, path: str, status: Any) -> Entry:
+        is_link = stat.S_ISLNK(status.st_mode or 0)
+        validators = Validators(size=status.st_size, mtime=float(status.st_mtime))
         return Entry(
             relative,
             self._base + quoted(path),
             path,
             validators,
-            found.st_size,
-            datetime.fromtimestamp(found.st_mtime, UTC),
+            status.st_size,
+            datetime.fromtimestamp(status.st_mtime, UTC),
             "is a link; links are not followed on a server" if is_link else "",
         )
 

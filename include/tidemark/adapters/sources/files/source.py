@@ -28,12 +28,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Protocol
 
 from fsspec.utils import get_protocol
 
 from tidemark.adapters.sources.files.options import FilesOptions
-from tidemark.adapters.sources.files.types import ChangedError, Entry, Location, Store
+from tidemark.adapters.sources.files.store import ChangedError, Entry, Location, Store
 from tidemark.adapters.sources.selection import (
     FileRules,
     FolderWalk,
@@ -45,7 +44,7 @@ from tidemark.adapters.sources.selection import (
     quoted,
     too_large,
 )
-from tidemark.domain.connections import INDEX, S3, SFTP, WEBDAV, Credentials
+from tidemark.domain.connections import INDEX, S3, SFTP, WEBDAV
 from tidemark.domain.documents import (
     CrawlEnd,
     CrawlItem,
@@ -121,9 +120,9 @@ def _store(location: Location) -> Store:
 # readable                                     FETCHED
 # refused, broken, changes at every read       FAILED; the listing stays complete, for it is named
 # larger than max_bytes, and not as held       TOO_LARGE, not read further than to see it
-# a link, a bomb (``remote_zip.py``)           EXCLUDED
+# a link, a bomb (``zip_store.py``)           EXCLUDED
 # vanished between listing and reading         GONE
-# no document's suffix, hidden                 as in ``adapters/files.py``
+# no document's suffix, hidden                 as in a local folder
 # a folder that cannot be listed               the listing is incomplete
 # the store away, refused or not there         the listing is incomplete
 # ten reads in a row fail by an outage         the listing is incomplete and ends there
@@ -134,31 +133,10 @@ READS = 3
 _OUTAGES_IN_A_ROW = 10
 
 
-class Options(Protocol):
-    """The part of ``FilesOptions`` that concerns a store."""
-
-    @property
-    def location(self) -> str: ...
-    @property
-    def include(self) -> tuple[str, ...]: ...
-    @property
-    def exclude(self) -> tuple[str, ...]: ...
-    @property
-    def max_bytes(self) -> int: ...
-    @property
-    def base_uri(self) -> str: ...
-    @property
-    def allow_empty(self) -> bool: ...
-    @property
-    def allow_private(self) -> bool: ...
-    @property
-    def credentials(self) -> Credentials | None: ...
-
-
 class RemoteFiles:
     """One crawl over one store."""
 
-    def __init__(self, options: Options, clock: Clock) -> None:
+    def __init__(self, options: FilesOptions, clock: Clock) -> None:
         self._options = options
         self._clock = clock
         self._rules = FileRules(options.include, options.exclude)
@@ -230,7 +208,7 @@ class RemoteFiles:
         max_bytes = self._options.max_bytes
         for attempt in range(READS):
             if attempt:
-                entry = replace(store.again(entry), uri=entry.uri)
+                entry = replace(store.refresh(entry), uri=entry.uri)
             item = SourceItem(entry.uri, entry.validators)
             if entry.validators and entry.validators == held:
                 return CrawlItem(item, Outcome.NOT_MODIFIED)
@@ -260,9 +238,6 @@ class RemoteFiles:
         if self._options.base_uri:
             return f"{self._options.base_uri.rstrip('/')}/{quoted(entry.relative)}"
         return entry.uri
-
-
-"""Raised when the same file would be given other bytes or another media type than before."""
 
 
 def _utc_now() -> datetime:

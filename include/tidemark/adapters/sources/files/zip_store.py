@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 from fsspec.utils import get_protocol
 
-from tidemark.adapters.sources.files.types import Body, Entry, Location
+from tidemark.adapters.sources.files.store import Body, Entry, Location, Store
 from tidemark.adapters.sources.selection import quoted
 from tidemark.domain.documents import Validators
 from tidemark.domain.errors import PermanentError, TransientError
@@ -38,7 +38,7 @@ _END64 = struct.Struct("<4sQ2H2L4Q")
 _LOCATOR64 = struct.Struct("<4sLQL")
 
 
-class ZipStore:
+class ZipStore(Store):
     """A ``Store`` over one archive, or one folder in it."""
 
     def __init__(self, location: Location) -> None:
@@ -82,10 +82,6 @@ class ZipStore:
                 f"The archive cannot be read ({error.strerror or type(error).__name__})."
             ) from error
         return Body(content, entry.validators, entry.modified_at)
-
-    def again(self, entry: Entry) -> Entry:
-        """What the archive's directory says does not change while it is open."""
-        return entry
 
     def close(self) -> None:
         self._open.close()

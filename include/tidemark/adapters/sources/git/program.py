@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 
 from tidemark.adapters.sources.credentials import secret_headers
 from tidemark.adapters.sources.git.options import GitOptions
-from tidemark.adapters.sources.network import judged_addresses, tried
+from tidemark.adapters.sources.network import judged_addresses, retry
 from tidemark.domain.connections import Credentials
 from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
 
@@ -158,7 +158,7 @@ class GitProgram:
         (``network_tries.py``), ``PermanentError`` for one that refuses.
         """
         with self._access() as environment:
-            return tried(lambda: self._run(arguments, environment, self._options.timeout, None))
+            return retry(lambda: self._run(arguments, environment, self._options.timeout, None))
 
     @contextmanager
     def stream(self, *arguments: str, writes: bool = False) -> Iterator["subprocess.Popen[bytes]"]:

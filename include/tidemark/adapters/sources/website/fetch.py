@@ -91,7 +91,7 @@ class PageFetcher:
                 target.url,
                 headers=conditions,
                 wants=self._wants(target),
-                permit=self._budget.permit(number),
+                turn=(self._budget, number),
             )
         except TransientError as error:
             return Answer(Kind.FAILED, str(error), outage=True)

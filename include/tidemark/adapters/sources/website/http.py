@@ -66,15 +66,6 @@ MAX_HELD_BYTES = 32_000_000
 """Of bodies fetched and not yet handed on, beside those of the requests under way."""
 
 
-class Permit(Protocol):
-    """Asked at the last moment before a request is sent."""
-
-    def given(self) -> bool: ...
-
-    async def changed(self) -> None:
-        """Wait until it is worth asking again."""
-
-
 class Budget:
     """Counts bodies in and out. Fetches are numbered in the order of asking, from 0.
 
@@ -118,22 +109,6 @@ class Budget:
                 await self._freed.wait()
         finally:
             self._waiting -= 1
-
-    def permit(self, number: int) -> "Permit":
-        """What the requests of one fetch ask."""
-        return _Numbered(self, number)
-
-
-@dataclass(frozen=True, slots=True)
-class _Numbered:
-    budget: Budget
-    number: int
-
-    def given(self) -> bool:
-        return self.budget.allows(self.number)
-
-    async def changed(self) -> None:
-        await self.budget.wait(self.number)
 
 
 # How often and how many at once: per host, shared by all that fetch in one event loop.
@@ -471,9 +446,11 @@ class Fetcher:
         wants: Wants = read_success,
         max_bytes: int | None = None,
         spool: Spool | None = None,
-        permit: Permit | None = None,
+        turn: tuple[Budget, int] | None = None,
     ) -> Response:
         """Ask for one URL; redirects are answers like any other.
+
+        ``turn`` is the fetch that this belongs to: its budget is asked at the last moment before sending.
 
         Raises ``TransientError`` when it stays away after the retries, ``PermanentError`` when its address
         is refused or the answer is no HTTP.
@@ -484,7 +461,7 @@ class Fetcher:
             wait = backoff(attempt, self._options.backoff)
             try:
                 response = await self._in_turn(
-                    gate, permit, lambda: self._once(url, headers or {}, wants, max_bytes, spool)
+                    gate, turn, lambda: self._once(url, headers or {}, wants, max_bytes, spool)
                 )
             except TransientError as error:
                 problem = error.message
@@ -506,15 +483,15 @@ class Fetcher:
     async def _in_turn(
         self,
         gate: HostGate,
-        permit: Permit | None,
+        turn: tuple[Budget, int] | None,
         request: Callable[[], Coroutine[object, object, Response]],
     ) -> Response:
         while True:
             async with gate.turn():
-                if permit is None or permit.given():
+                if turn is None or turn[0].allows(turn[1]):
                     return await request()
             # Not in turn: the one that all wait for may need it.
-            await permit.changed()
+            await turn[0].wait(turn[1])
 
     async def _once(
         self,

@@ -9,9 +9,9 @@ is not asked for, unless private addresses are allowed.
 import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager
 from ssl import SSLContext
 from time import monotonic
 from types import TracebackType
@@ -20,7 +20,13 @@ from typing import Any, TypeVar
 import httpcore
 import httpx
 
-from tidemark.adapters.sources.network import permitted
+from tidemark.adapters.sources.network import (
+    httpx_errors,
+    httpx_response,
+    permitted,
+    pool_request,
+    pool_url,
+)
 
 _JUDGED_FOR_SECONDS = 60.0
 _MAX_JUDGED = 1_000
@@ -71,10 +77,7 @@ class GuardedBackend(httpcore.AnyIOBackend):
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """Sends httpx's requests through a pool of httpcore's that connects through the guard, or a proxy.
-
-    httpx's own transport has no public way to be given a network backend.
-    """
+    """Sends requests through a pool that connects through the guard, or through a proxy."""
 
     def __init__(
         self,
@@ -100,24 +103,9 @@ class GuardedTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if self._judges:
             await self._judge(request.url)
-        url = request.url
-        asked = httpcore.Request(
-            method=request.method,
-            url=httpcore.URL(
-                scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-            ),
-            headers=request.headers.raw,
-            content=request.stream,
-            extensions=request.extensions,
-        )
-        with _translated(request):
-            answer = await self._pool.handle_async_request(asked)
-        return httpx.Response(
-            answer.status,
-            headers=answer.headers,
-            stream=_Body(answer, request),
-            extensions=answer.extensions,
-        )
+        with httpx_errors(request):
+            answer = await self._pool.handle_async_request(pool_request(request))
+        return httpx_response(answer, request)
 
     async def aclose(self) -> None:
         await self._pool.aclose()
@@ -135,41 +123,11 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         self._judged[target] = monotonic() + _JUDGED_FOR_SECONDS
 
 
-class _Body(httpx.AsyncByteStream):
-    """The body of an answer, read as it comes."""
-
-    def __init__(self, answer: httpcore.Response, request: httpx.Request) -> None:
-        self._answer = answer
-        self._request = request
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _translated(self._request):
-            async for piece in self._answer.aiter_stream():
-                yield piece
-
-    async def aclose(self) -> None:
-        await self._answer.aclose()
-
-
-@contextmanager
-def _translated(request: httpx.Request) -> Iterator[None]:
-    """httpcore's errors as httpx's, which have the same names."""
-    try:
-        yield
-    except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError,
-            httpcore.ProxyError, httpcore.UnsupportedProtocol) as error:  # fmt: skip
-        kind: type[httpx.RequestError] = getattr(httpx, type(error).__name__, httpx.NetworkError)
-        raise kind(str(error), request=request) from error
-
-
 def _proxy(proxy: httpx.Proxy, context: SSLContext) -> httpcore.Proxy:
-    url = proxy.url
     return httpcore.Proxy(
-        url=httpcore.URL(
-            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-        ),
+        url=pool_url(proxy.url),
         auth=proxy.raw_auth,
-        ssl_context=context if url.scheme == "https" else None,
+        ssl_context=context if proxy.url.scheme == "https" else None,
     )
 
 

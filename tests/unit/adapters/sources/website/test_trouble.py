@@ -52,7 +52,7 @@ def links(*targets: str) -> str:
         (Page(status=500), "answered 500"),
         (Page(status=403), "answered 403"),
         (Page(""), "answered nothing"),
-        (Page("x", delay=0.5), "no answer in time"),
+        (Page("x", delay=1.5), "no answer in time"),
         (Page("{}", media_type="application/json"), "no document"),
         (Page(location="https://login.invalid/"), "out of the source's scope"),
         (Page(location="/"), "too many times"),

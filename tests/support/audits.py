@@ -1,6 +1,7 @@
 """An index under audit: a world of two sources, the damage that can be done to it, and what is expected."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 from uuid import UUID, uuid4
@@ -82,6 +83,17 @@ class Audited:
 
     def audit(self, source: str | None = None, **options: object) -> AuditReport:
         return audit_index(self.deps(), source, **options)  # type: ignore[arg-type]
+
+    def rewrite_rows(
+        self, vector_hash: Callable[[str], str | None] = lambda _: None, **changes: object
+    ) -> None:
+        """Make the rows of all documents what an earlier version, or a lost row, would leave."""
+        tables = self.world.ledger.tables  # type: ignore[attr-defined]
+        for key, record in tables.documents.items():
+            tables.documents[key] = replace(record, **changes)
+            for point, chunk in tables.chunks[key].items():
+                hashed = vector_hash(chunk.vector_hash)
+                tables.chunks[key][point] = replace(chunk, vector_hash=hashed)
 
     # What there is
 

@@ -1,4 +1,4 @@
-"""An index that lost a part of a generation: a collection, or one of its two live names."""
+"""An index that lost a part of a generation: a collection, or one of its two aliases."""
 
 import shutil
 from typing import Any, Literal
@@ -24,8 +24,14 @@ def lose(index: VectorIndex, generation: int, what: What) -> None:
     index._connection.client().delete_collection(name)
 
 
-def move_sections_name(index: VectorIndex, generation: int | None) -> None:
-    """Put the live name of the sections, and not that of the points, elsewhere or nowhere."""
+def move_alias(index: VectorIndex, generation: int | None) -> None:
+    """Put the alias elsewhere or nowhere."""
+    assert isinstance(index, MemoryIndex)
+    index.points_live = generation
+
+
+def move_sections_alias(index: VectorIndex, generation: int | None) -> None:
+    """Put the alias of the sections, and not that of the points, elsewhere or nowhere."""
     if isinstance(index, MemoryIndex):
         index.sections_live = [generation]
         return

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 900.0
+REPAIR_WAIT = 900.0
 """Seconds that a repair waits for a source that a run holds."""
 
 
@@ -168,7 +168,7 @@ def _audit(*, repair: bool) -> "AuditReport":
         container = open_container()
         if source is not None:
             container.declared(source)
-        deps = container.audit_dependencies(LogProgress(source or "audit"), PATIENCE)
+        deps = container.audit_dependencies(LogProgress(source or "audit"), REPAIR_WAIT)
         found = audit_index(deps, source, repair=repair, sample=int(params.get("sample") or 0))
     (log.info if found.clean else log.warning)("%s", found.sentence())
     for kind, examples in found.examples.items():
@@ -213,8 +213,6 @@ Connection `tidemark_alerts`, where there is one. Every result is kept in the le
 # It takes what a chat's incoming webhook takes: a POST of ``{"text": …}``. The address is a secret: the
 # Connection's host, with its scheme or ``schema`` (https when neither says), its port, and its password as
 # the rest of the path. Without that Connection nothing is sent; a task that is red is an alert by itself.
-
-log = logging.getLogger(__name__)
 
 TIMEOUT = 10.0
 LONGEST = 3_000

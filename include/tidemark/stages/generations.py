@@ -1,13 +1,13 @@
 """Which generation a run writes, and when the alias moves.
 
 A generation is built under one embedding fingerprint. A new model, or an index that was lost, begins a
-new one beside the live one; searches stay with the old until every source is in the new. One that is given
-up, because the model was set back, is dropped when the last document has left it.
+new one beside the live one; searches stay with the old until every source is in the new. One that is
+abandoned, because the model was set back, is dropped when the last document has left it.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
 from tidemark.domain.decide import is_stuck
@@ -83,7 +83,7 @@ def ensure_generation(
 def switch_when_complete(job: Job, deps: Dependencies, generation: int) -> bool:
     """Put the alias over the generation once all documents of all declared sources are in it.
 
-    When it is live already, what else there is was given up, and goes once it is empty.
+    When it is live already, what else there is was abandoned, and goes once it is empty.
     """
     ledger, index = deps.ledger, deps.index
     if index.live() == generation:
@@ -217,7 +217,7 @@ def _next(ledger: Ledger, index: VectorIndex, index_name: str) -> int:
     return max([*numbers, *index.generations()], default=0) + 1
 
 
-# What a new generation waits for until it goes live, and one that was given up until it is dropped.
+# What a new generation waits for until it goes live, and one that was abandoned until it is dropped.
 #
 # Searches are answered from the live generation meanwhile, so nothing fails and nobody would look: each run's
 # report and the status name what is waited for, and the hint.
@@ -273,19 +273,17 @@ class PendingGeneration:
         """For people: what waits, for what, and what to do."""
         numbers = ", ".join(map(str, self.generations))
         if self.lost:
-            return self._of_what_is_lost()
+            return self._for_lost()
         if self.abandoned:
             head = f"The model was set back; generation {numbers} is dropped"
         else:
             head = f"Generation {numbers} is being built and goes live"
         return " ".join(filter(None, (self._for_sources(head), self._for_documents(head))))
 
-    def _of_what_is_lost(self) -> str:
-        count = sum(found.documents for found in self.sources)
+    def _for_lost(self) -> str:
+        count = sum(one.documents for one in self.sources)
         documents = "1 document" if count == 1 else f"{count} documents"
-        names = ", ".join(f"{found.words()} ({found.documents})" for found in self.sources[:NAMED])
-        if len(self.sources) > NAMED:
-            names += f" and {len(self.sources) - NAMED} more"
+        names = _listed([f"{one.words()} ({one.documents})" for one in self.sources])
         return (
             f"No search finds {documents} that the ledger knows, for the index was lost or set back: "
             f"{names}. `tidemark index --all` brings them back; of a source that is away, or not declared, "
@@ -295,15 +293,14 @@ class PendingGeneration:
     def _for_sources(self, head: str) -> str:
         if not self.sources:
             return ""
-        names = ", ".join(found.words() for found in self.sources[:NAMED])
-        if len(self.sources) > NAMED:
-            names += f" and {len(self.sources) - NAMED} more"
+        names = _listed([one.words() for one in self.sources])
+        standings = {one.standing for one in self.sources}
         hints = ["`tidemark index SOURCE`"]
-        if any(found.standing == "undeclared" for found in self.sources):
+        if "undeclared" in standings:
             hints.append(
                 "what is not declared: declare it again (or --path, --url), or `tidemark forget SOURCE`"
             )
-        if any(found.standing == "disabled" for found in self.sources):
+        if "disabled" in standings:
             hints.append(
                 "what is disabled: the same command indexes it once, or remove its declaration and "
                 "`tidemark forget SOURCE`"
@@ -314,19 +311,16 @@ class PendingGeneration:
         if not self.stuck_count:
             return ""
         many = "a document" if self.stuck_count == 1 else f"{self.stuck_count} documents"
-        told = " ".join(f"{one.uri}: {one.message} {one.hint}" for one in self.stuck)
+        why = " ".join(f"{one.uri}: {one.message} {one.hint}" for one in self.stuck)
         waits = "It waits also for" if self.sources else f"{head} once it need not wait for"
-        return f"{waits} {many} in quarantine that no run can bring along. {told}"
+        return f"{waits} {many} in quarantine that no run can bring along. {why}"
 
     def as_dict(self) -> dict[str, Canonical]:
         return {
             "generations": list(self.generations),
             "given_up": self.abandoned,
             "lost": self.lost,
-            "sources": [
-                {"source": s.source, "documents": s.documents, "standing": s.standing}
-                for s in self.sources
-            ],
+            "sources": [asdict(one) for one in self.sources],
             "stuck": [
                 {"source": s.source, "uri": s.uri, "message": s.message, "cure": s.hint}
                 for s in self.stuck
@@ -334,6 +328,11 @@ class PendingGeneration:
             "stuck_count": self.stuck_count,
             "sentence": self.sentence(),
         }
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 def pending_generation(

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import islice
 
 from tidemark.domain.decide import ANOMALIES, Action, Reason
 from tidemark.domain.guards import too_many_quarantined
@@ -73,11 +72,7 @@ def audit_run(job: Job, deps: Dependencies, generation: int) -> AuditFindings:
         for event in deps.ledger.runs.events(job.run_id)
         if event.chunks_added or event.chunks_removed or event.action in _WRITTEN
     )
-    total = AuditFindings()
-    while page := list(islice(touched, 100)):
-        found = compare_source(deps.ledger, deps.index, generation, job.source, page)
-        total += found
-    return total
+    return compare_source(deps.ledger, deps.index, generation, job.source, touched)
 
 
 def summarise(

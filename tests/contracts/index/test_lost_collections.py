@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from store_losses import What, lose, move_sections_name
+from store_losses import What, lose, move_sections_alias
 from vector_index_cases import (
     ADAPTERS,
     DIMENSION,
@@ -138,7 +138,7 @@ def test_a_name_of_the_sections_that_went_astray_is_told_and_put_back(
         index.ensure(2, DIMENSION)
         index.switch(2)
         for over in (None, 1):
-            move_sections_name(index, over)
+            move_sections_alias(index, over)
             assert (index.live(), index.live_sections()) == (2, over)
             index.switch(2)
             assert (index.live(), index.live_sections()) == (2, 2)

@@ -37,7 +37,7 @@ def test_a_clean_index_is_clean_by_its_sums(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine normalises vectors and rounds their numbers; the sums do not mind."""
-    monkeypatch.setattr("tidemark.stages.audit.compare.compare_pieces", pytest.fail)
+    monkeypatch.setattr("tidemark.stages.audit.compare.Comparison.compare_pieces", pytest.fail)
     report = audited.audit()
     assert report.clean
     assert (report.checked, report.documents) == (12, 6)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from audits import Audited
-from store_losses import What, lose, move_sections_name
+from store_losses import What, lose, move_sections_alias
 from vector_index_cases import ADAPTERS
 from worlds import World
 
@@ -38,7 +38,7 @@ def test_an_alias_of_the_sections_that_is_lost_is_found_and_made_again(tmp_path:
     with ADAPTERS["server"](tmp_path) as index:
         audited = Audited(World(index=index)).fill()
         for heal in (lambda: audited.audit(repair=True), audited.run):
-            move_sections_name(index, None)
+            move_sections_alias(index, None)
             assert audited.audit().counts == {"live_name": 1}
             heal()
             assert index.live_sections() == 1

@@ -10,9 +10,8 @@ from tidemark.domain.records import AuditRecord, GenerationStatus
 from tidemark.stages.audit.compare import (
     AuditDependencies,
     Compared,
+    Comparison,
     Scope,
-    compare_all,
-    compare_some,
     scope_of,
 )
 from tidemark.stages.audit.drift import KINDS, Collection, DocumentName, Drift, Kind, Owner
@@ -140,7 +139,8 @@ def audit_index(
     current = current_generation(deps.ledger, deps.index, deps.index_name, embed)
     sampler = Sampler(sample, seed or f"{deps.clock():%Y-%m-%d}", current)
     with Drift() as drift:
-        compared = compare_all(_scope(deps, current), source, drift, sampler.see)
+        comparison = Comparison(_scope(deps, current), drift)
+        compared = comparison.compare_all(source, sampler.see)
         generations = GenerationFindings()
         if source is None:
             generations = check_generations(deps, compared.models.keys())
@@ -238,7 +238,7 @@ def _repair(
     if scope.live not in (None, current):
         # What is wrong in the live generation, a repair that writes another one leaves be.
         with Drift() as left:
-            compare_some(scope, drift.concerned(served=True), left)
+            Comparison(scope, left).compare_some(drift.concerned(served=True))
             served = left.count_documents(owner=Owner.SERVED)
             repaired.left += left.counts(served=True)
     return replace(

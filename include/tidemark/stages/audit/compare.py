@@ -26,11 +26,9 @@ from tidemark.domain.hashing import (
     vectors_hash,
 )
 from tidemark.domain.records import (
-    ChunkRecord,
     DocumentRecord,
     DocumentStatus,
     GenerationStatus,
-    SectionRecord,
     Tombstone,
 )
 from tidemark.ports import Clock, Embedder, Ledger, LexicalEncoder, Progress, VectorIndex, quiet
@@ -180,7 +178,7 @@ def _alias(index: VectorIndex) -> int | None:
         return None
 
 
-# By checksum
+# The comparison
 
 
 @dataclass(slots=True)
@@ -199,88 +197,6 @@ class Compared:
         self.points[record.source] += record.chunks
         if record.generation is not None and record.fingerprints is not None:
             self.models.setdefault(record.generation, set()).add(record.fingerprints.embed)
-
-
-def compare_all(
-    scope: Scope,
-    source: str | None,
-    drift: Drift,
-    see: Callable[[DocumentRecord], None] = lambda _: None,
-) -> Compared:
-    """Compare all documents (of a source), both ways. A clean index costs one pass over it.
-
-    ``see`` is shown each record in passing.
-    """
-    compared = Compared()
-    with Checksums() as checksums:
-        scope.progress.stage("read the index", None)
-        for generation in scope.generations:
-            checksums.read(scope.index, generation, source)
-        scope.progress.stage("compare", scope.ledger.documents.counts(source).indexed)
-        for page in pages(scope.ledger.documents.stream(source), PAGE):
-            held = checksums.take([record.document_id for record in page])
-            for record in page:
-                see(record)
-                checksums.suspect(_suspicions(scope, record, held, compared))
-            scope.progress.advance(len(page), page[-1].uri)
-        checksums.suspect(checksums.left())
-        for window in pages(checksums.suspects(), WINDOW):
-            compare_pieces(scope, window, drift)
-        _find_unowned(scope, checksums, drift)
-    return compared
-
-
-def compare_some(scope: Scope, documents: Iterable[UUID], drift: Drift) -> Compared:
-    """Compare some documents, piece by piece."""
-    compared = Compared()
-    for window in pages(documents, WINDOW):
-        for record in scope.ledger.documents.by_id(window).values():
-            if record.generation is not None:
-                compared.add(record)
-        beside = [(key, number) for key in window for number in scope.generations]
-        compare_pieces(scope, [*((key, None) for key in window), *beside], drift)
-    return compared
-
-
-def _suspicions(
-    scope: Scope, record: DocumentRecord, held: Mapping[tuple[int, UUID], str], compared: Compared
-) -> Iterator[tuple[UUID, int | None]]:
-    """Does anything speak against a document? Its own row and checksum are all that is looked at."""
-    key = record.document_id
-    if record.generation is not None and scope.covers(record.generation):
-        compared.add(record)
-        there = held.get((record.generation, key), _NOTHING)
-        same = record.generation in scope.generations and there == record.checksum
-        if not same or scope.of_other_model(record):
-            yield key, None
-    for number in scope.generations:
-        if number == record.generation or scope.leaves(number, record):
-            continue
-        # No checksum tells of a version that is served until the newest is live: it is looked at itself.
-        if scope.full if scope.serves(number, record) else (number, key) in held:
-            yield key, number
-
-
-def _find_unowned(scope: Scope, checksums: Checksums, drift: Drift) -> None:
-    """Points and sections that name no document, as far as they are still there and still do not."""
-    for page in pages(checksums.unowned(), PAGE):
-        ids: dict[tuple[int, Collection], list[UUID]] = defaultdict(list)
-        for generation, collection, key in page:
-            ids[generation, collection].append(key)
-        for (generation, collection), keys in ids.items():
-            for point in look_up(scope.index, generation, collection, keys):
-                if document_of(point) is None:
-                    drift.is_extra(
-                        generation,
-                        collection,
-                        [point.point_id],
-                        Owner.NOBODY,
-                        None,
-                        source_of(point),
-                    )
-
-
-# Piece by piece
 
 
 @dataclass(slots=True)
@@ -312,56 +228,6 @@ class _Held:
         self.altered += not known
 
 
-def compare_pieces(scope: Scope, suspects: Sequence[tuple[UUID, int | None]], drift: Drift) -> None:
-    """Compare documents piece by piece, with the ledger and the index as they are now.
-
-    Each is compared in the generation that it is live in, and looked at in the one named with it.
-    """
-    suspects = [(key, number) for key, number in suspects if key not in scope.undecided]
-    keys = list(dict.fromkeys(key for key, _ in suspects))
-    with scope.ledger.lock_documents(keys):
-        records = scope.ledger.documents.by_id(keys)
-        wanted: dict[int, set[UUID]] = defaultdict(set)
-        for record in records.values():
-            if record.generation in scope.existing:
-                wanted[record.generation].add(record.document_id)
-            elif record.generation is not None:
-                # Its whole generation is gone, and no run has written it again.
-                gone = {
-                    Kind.MISSING_POINTS: record.chunks,
-                    Kind.MISSING_SECTIONS: record.sections,
-                }
-                drift.differs(_name(record), gone)
-        for key, number in suspects:
-            if number is not None and (
-                key not in records or scope.full or not scope.serves(number, records[key])
-            ):
-                wanted[number].add(key)
-        # Opened once for all of them, and only now: never is a lock waited for with the index held open.
-        with scope.index.session():
-            for generation, documents in wanted.items():
-                for key, held in _read(scope.index, generation, documents).items():
-                    _compare_one(scope, generation, key, records.get(key), held, drift)
-
-
-def _compare_one(
-    scope: Scope,
-    generation: int,
-    key: UUID,
-    record: DocumentRecord | None,
-    held: _Held,
-    drift: Drift,
-) -> None:
-    if record is not None and record.generation == generation:
-        _compare_live(scope, generation, record, held, drift)
-    elif record is not None and scope.serves(generation, record):
-        drift.differs(_name(record), _compare_served(scope, generation, record, held), Owner.SERVED)
-    elif owned := _should_be_gone(scope, generation, key, record, held):
-        name, owner = owned
-        drift.is_extra(generation, Collection.POINTS, held.points, owner, name)
-        drift.is_extra(generation, Collection.SECTIONS, held.sections, owner, name)
-
-
 def _name(record: DocumentRecord) -> DocumentName:
     return DocumentName(record.document_id, record.source, record.uri)
 
@@ -381,139 +247,241 @@ def _read(index: VectorIndex, generation: int, documents: Iterable[UUID]) -> dic
     return held
 
 
-def _compare_live(
-    scope: Scope, generation: int, record: DocumentRecord, held: _Held, drift: Drift
-) -> None:
-    """Compare a document with the points and sections that the ledger has of it, both ways."""
-    name = _name(record)
-    chunks = {c.point_id: c for c in scope.ledger.documents.chunks(record.document_id)}
-    sections = {s.section_id: s for s in scope.ledger.documents.sections(record.document_id)}
-    _find_misattributed(scope.index, generation, name, Collection.POINTS, chunks, held, drift)
-    _find_misattributed(scope.index, generation, name, Collection.SECTIONS, sections, held, drift)
-    points_there = chunks.keys() & held.points.keys()
-    sections_there = sections.keys() & held.sections.keys()
-    counts = {
-        Kind.MISSING_POINTS: len(chunks) - len(points_there),
-        Kind.MISSING_SECTIONS: len(sections) - len(sections_there),
-        Kind.STALE_PAYLOAD: sum(held.points[k] != chunks[k].payload_hash for k in points_there)
-        + sum(held.sections[k] != sections[k].payload_hash for k in sections_there),
-        Kind.WRONG_VECTORS: sum(
-            (vector := held.vectors[k]) is None or not agree(chunks[k].vector_hash, vector)
-            for k in points_there
-        ),
-        Kind.WRONG_MODEL: int(scope.of_other_model(record)),
-    }
-    drift.differs(name, counts)
-    points_extra = held.points.keys() - chunks.keys()
-    sections_extra = held.sections.keys() - sections.keys()
-    drift.is_extra(generation, Collection.POINTS, points_extra, Owner.KNOWN, name)
-    drift.is_extra(generation, Collection.SECTIONS, sections_extra, Owner.KNOWN, name)
-    if not (any(counts.values()) or points_extra or sections_extra):
-        _complete_checksum(scope.ledger, record, chunks.values(), sections.values(), held)
+class Comparison:
+    """Compares documents; what differs goes to ``drift``."""
 
+    def __init__(self, scope: Scope, drift: Drift) -> None:
+        self._scope = scope
+        self._drift = drift
+        self._ledger = scope.ledger
+        self._index = scope.index
 
-def _complete_checksum(
-    ledger: Ledger,
-    record: DocumentRecord,
-    chunks: Iterable[ChunkRecord],
-    sections: Iterable[SectionRecord],
-    held: _Held,
-) -> None:
-    """Note the hashes of vectors that no row had: from now on one checksum tells that all is as written."""
-    known = [replace(chunk, vector_hash=held.vectors[chunk.point_id]) for chunk in chunks]
-    total = checksum_of(known, sections)
-    if total is not None and total != record.checksum:
-        hashes = {c.point_id: c.vector_hash for c in known if c.vector_hash is not None}
-        ledger.writes.record_vectors(record.document_id, hashes, total, record.checksum)
+    # By checksum
 
+    def compare_all(
+        self, source: str | None = None, see: Callable[[DocumentRecord], None] = lambda _: None
+    ) -> Compared:
+        """Compare all documents (of a source), both ways. A clean index costs one pass over it.
 
-def _find_misattributed(
-    index: VectorIndex,
-    generation: int,
-    name: DocumentName,
-    collection: Collection,
-    ids: Iterable[UUID],
-    held: _Held,
-    drift: Drift,
-) -> None:
-    """Points or sections that are there under their ids, and whose payloads do not name their document."""
-    points = collection is Collection.POINTS
-    hashes = held.points if points else held.sections
-    missing = [key for key in ids if key not in hashes]
-    if not missing:
-        return
-    found = look_up(index, generation, collection, missing)
-    hashes |= {point.point_id: digest_of(point.payload) for point in found}
-    drift.is_misattributed(generation, collection, [point.point_id for point in found], name)
-    if points:
-        vectors = index.get_vectors(generation, missing)
-        for point in found:
-            dense = vectors.get(point.point_id)
-            held.vectors[point.point_id] = vector_hash(dense) if dense else None
+        ``see`` is shown each record in passing.
+        """
+        compared, progress = Compared(), self._scope.progress
+        with Checksums() as checksums:
+            progress.stage("read the index", None)
+            for generation in self._scope.generations:
+                checksums.read(self._index, generation, source)
+            progress.stage("compare", self._ledger.documents.counts(source).indexed)
+            for page in pages(self._ledger.documents.stream(source), PAGE):
+                held = checksums.take([record.document_id for record in page])
+                for record in page:
+                    see(record)
+                    checksums.suspect(self._suspicions(record, held, compared))
+                progress.advance(len(page), page[-1].uri)
+            checksums.suspect(checksums.left())
+            for window in pages(checksums.suspects(), WINDOW):
+                self.compare_pieces(window)
+            for unowned in pages(checksums.unowned(), PAGE):
+                self._compare_unowned(unowned)
+        return compared
 
+    def _suspicions(
+        self, record: DocumentRecord, held: Mapping[tuple[int, UUID], str], compared: Compared
+    ) -> Iterator[tuple[UUID, int | None]]:
+        """Does anything speak against a document? Its own row and checksum are all that is looked at."""
+        scope, key = self._scope, record.document_id
+        if record.generation is not None and scope.covers(record.generation):
+            compared.add(record)
+            there = held.get((record.generation, key), _NOTHING)
+            same = record.generation in scope.generations and there == record.checksum
+            if not same or scope.of_other_model(record):
+                yield key, None
+        for number in scope.generations:
+            if number == record.generation or scope.leaves(number, record):
+                continue
+            # No checksum tells of a version that is served until the newest is live: it is looked at itself.
+            if scope.full if scope.serves(number, record) else (number, key) in held:
+                yield key, number
 
-def _compare_served(
-    scope: Scope, generation: int, record: DocumentRecord, held: _Held
-) -> dict[Kind, int]:
-    """Is the version whole that searches find of a document whose newest is in a generation being built?
+    def _compare_unowned(self, page: Iterable[tuple[int, Collection, UUID]]) -> None:
+        """Points and sections that name no document, as far as they are still there and still do not."""
+        ids: dict[tuple[int, Collection], list[UUID]] = defaultdict(list)
+        for generation, collection, key in page:
+            ids[generation, collection].append(key)
+        for (number, kind), keys in ids.items():
+            for point in look_up(self._index, number, kind, keys):
+                if document_of(point) is None:
+                    only, source = [point.point_id], source_of(point)
+                    self._drift.is_extra(number, kind, only, Owner.NOBODY, None, source)
 
-    The ledger's rows are of the newest. Of this one its history tells how much there was, as long as it is
-    kept, and the points themselves tell whether their texts are what they were.
-    """
-    there = len(held.points), len(held.sections)
-    points, sections = _served_counts(scope, generation, record) or there
-    return {
-        Kind.MISSING_POINTS: max(0, points - there[0]),
-        Kind.EXTRA_POINTS: max(0, there[0] - points),
-        Kind.MISSING_SECTIONS: max(0, sections - there[1]),
-        Kind.EXTRA_SECTIONS: max(0, there[1] - sections),
-        Kind.STALE_PAYLOAD: held.altered,
-        Kind.WRONG_VECTORS: sum(vector is None for vector in held.vectors.values()),
-    }
+    # Piece by piece
 
+    def compare_some(self, documents: Iterable[UUID]) -> Compared:
+        """Compare some documents, piece by piece, wherever they are."""
+        compared = Compared()
+        for window in pages(documents, WINDOW):
+            for record in self._ledger.documents.by_id(window).values():
+                if record.generation is not None:
+                    compared.add(record)
+            beside = [(key, number) for key in window for number in self._scope.generations]
+            self.compare_pieces([*((key, None) for key in window), *beside])
+        return compared
 
-def _served_counts(scope: Scope, generation: int, record: DocumentRecord) -> tuple[int, int] | None:
-    """How many points and sections a generation has of a document, None when nothing tells."""
-    if record.status is DocumentStatus.QUARANTINED:
-        # Its last good version may have been cut anew since, which no history tells of.
-        return None
-    for version in scope.ledger.versions.of(record.document_id):
-        if version.uri != record.uri:
-            return None  # From here on it stood elsewhere, as another document.
-        if version.action == Action.REMOVE.value:
-            # It is back since, and never was here again; only as another document could it have stayed.
-            return None if version.reason in ELSEWHERE else (0, 0)
-        if version.generation == generation:
-            return version.chunks, version.sections
-    return None
+    def compare_pieces(self, suspects: Sequence[tuple[UUID, int | None]]) -> None:
+        """Compare documents piece by piece, with the ledger and the index as they are now.
 
+        Each is compared in the generation that it is live in, and looked at in the one named with it.
+        """
+        scope = self._scope
+        suspects = [(key, number) for key, number in suspects if key not in scope.undecided]
+        keys = list(dict.fromkeys(key for key, _ in suspects))
+        with self._ledger.lock_documents(keys):
+            records = self._ledger.documents.by_id(keys)
+            wanted: dict[int, set[UUID]] = defaultdict(set)
+            for key, record in records.items():
+                if record.generation in scope.existing:
+                    wanted[record.generation].add(key)
+                elif record.generation is not None:
+                    # Its whole generation is gone, and no run has written it again.
+                    chunks, sections = record.chunks, record.sections
+                    gone = {Kind.MISSING_POINTS: chunks, Kind.MISSING_SECTIONS: sections}
+                    self._drift.differs(_name(record), gone)
+            for key, number in suspects:
+                if number is not None and (
+                    key not in records or scope.full or not scope.serves(number, records[key])
+                ):
+                    wanted[number].add(key)
+            # Opened once for all of them, and only now: never is a lock waited for with the index held open.
+            with self._index.session():
+                for generation, documents in wanted.items():
+                    for key, held in _read(self._index, generation, documents).items():
+                        self._compare_one(generation, key, records.get(key), held)
 
-def _should_be_gone(
-    scope: Scope, generation: int, key: UUID, record: DocumentRecord | None, held: _Held
-) -> tuple[DocumentName, Owner] | None:
-    """Whose it is what there is of a document that the ledger does not have in a generation.
+    def _compare_one(
+        self, generation: int, key: UUID, record: DocumentRecord | None, held: _Held
+    ) -> None:
+        if record is not None and record.generation == generation:
+            self._compare_live(generation, record, held)
+        elif record is not None and self._scope.serves(generation, record):
+            self._compare_served(generation, record, held)
+        elif owned := self._should_be_gone(generation, key, record, held):
+            name, owner = owned
+            self._drift.is_extra(generation, Collection.POINTS, held.points, owner, name)
+            self._drift.is_extra(generation, Collection.SECTIONS, held.sections, owner, name)
 
-    None where it may stay.
-    """
-    if record is not None:
-        if scope.leaves(generation, record):
+    def _compare_live(self, generation: int, record: DocumentRecord, held: _Held) -> None:
+        """Compare a document with the points and sections that the ledger has of it, both ways."""
+        name, drift = _name(record), self._drift
+        chunks = {c.point_id: c for c in self._ledger.documents.chunks(record.document_id)}
+        sections = {s.section_id: s for s in self._ledger.documents.sections(record.document_id)}
+        self._find_misattributed(generation, name, Collection.POINTS, chunks, held)
+        self._find_misattributed(generation, name, Collection.SECTIONS, sections, held)
+        points_there = chunks.keys() & held.points.keys()
+        sections_there = sections.keys() & held.sections.keys()
+        counts = {
+            Kind.MISSING_POINTS: len(chunks) - len(points_there),
+            Kind.MISSING_SECTIONS: len(sections) - len(sections_there),
+            Kind.STALE_PAYLOAD: sum(held.points[k] != chunks[k].payload_hash for k in points_there)
+            + sum(held.sections[k] != sections[k].payload_hash for k in sections_there),
+            Kind.WRONG_VECTORS: sum(
+                (vector := held.vectors[k]) is None or not agree(chunks[k].vector_hash, vector)
+                for k in points_there
+            ),
+            Kind.WRONG_MODEL: int(self._scope.of_other_model(record)),
+        }
+        drift.differs(name, counts)
+        points_extra = held.points.keys() - chunks.keys()
+        sections_extra = held.sections.keys() - sections.keys()
+        drift.is_extra(generation, Collection.POINTS, points_extra, Owner.KNOWN, name)
+        drift.is_extra(generation, Collection.SECTIONS, sections_extra, Owner.KNOWN, name)
+        if any(counts.values()) or points_extra or sections_extra:
+            return
+        known = [replace(chunk, vector_hash=held.vectors[key]) for key, chunk in chunks.items()]
+        total = checksum_of(known, sections.values())
+        if total is not None and total != record.checksum:
+            # From now on one checksum tells that it is as it was written.
+            hashes = {c.point_id: c.vector_hash for c in known if c.vector_hash is not None}
+            self._ledger.writes.record_vectors(record.document_id, hashes, total, record.checksum)
+
+    def _find_misattributed(
+        self,
+        generation: int,
+        name: DocumentName,
+        collection: Collection,
+        ids: Iterable[UUID],
+        held: _Held,
+    ) -> None:
+        """Add what is there under its id, and whose payload does not name its document."""
+        points = collection is Collection.POINTS
+        hashes = held.points if points else held.sections
+        missing = [key for key in ids if key not in hashes]
+        if not missing:
+            return
+        found = look_up(self._index, generation, collection, missing)
+        hashes |= {point.point_id: digest_of(point.payload) for point in found}
+        ids = [point.point_id for point in found]
+        self._drift.is_misattributed(generation, collection, ids, name)
+        if points:
+            vectors = self._index.get_vectors(generation, missing)
+            for key in ids:
+                held.vectors[key] = vector_hash(vectors[key]) if vectors.get(key) else None
+
+    def _compare_served(self, generation: int, record: DocumentRecord, held: _Held) -> None:
+        """Is the version whole that searches find of a document whose newest is in a generation being built?
+
+        The ledger's rows are of the newest. Of this one its history tells how much there was, as long as it
+        is kept, and the points themselves tell whether their texts are what they were.
+        """
+        there = len(held.points), len(held.sections)
+        points, sections = self._served_counts(generation, record) or there
+        counts = {
+            Kind.MISSING_POINTS: max(0, points - there[0]),
+            Kind.EXTRA_POINTS: max(0, there[0] - points),
+            Kind.MISSING_SECTIONS: max(0, sections - there[1]),
+            Kind.EXTRA_SECTIONS: max(0, there[1] - sections),
+            Kind.STALE_PAYLOAD: held.altered,
+            Kind.WRONG_VECTORS: sum(vector is None for vector in held.vectors.values()),
+        }
+        self._drift.differs(_name(record), counts, Owner.SERVED)
+
+    def _served_counts(self, generation: int, record: DocumentRecord) -> tuple[int, int] | None:
+        """How many points and sections a generation has of a document, None when nothing tells."""
+        if record.status is DocumentStatus.QUARANTINED:
+            # Its last good version may have been cut anew since, which no history tells of.
             return None
-        return _name(record), Owner.ELSEWHERE
-    tombstone = scope.ledger.tombstones.by_id([key]).get(key)
-    if tombstone is None:
-        return DocumentName(key, held.source, held.uri), Owner.UNKNOWN
-    if scope.full and _stands_for_another(scope, generation, tombstone):
+        for version in self._ledger.versions.of(record.document_id):
+            if version.uri != record.uri:
+                return None  # From here on it stood elsewhere, as another document.
+            if version.action == Action.REMOVE.value:
+                # It is back since, and never was here again; only as another document could it have stayed.
+                return None if version.reason in ELSEWHERE else (0, 0)
+            if version.generation == generation:
+                return version.chunks, version.sections
         return None
-    return DocumentName(key, tombstone.source, tombstone.uri), Owner.TOMBSTONED
 
+    def _should_be_gone(
+        self, generation: int, key: UUID, record: DocumentRecord | None, held: _Held
+    ) -> tuple[DocumentName, Owner] | None:
+        """Whose is what a generation holds of a document that the ledger does not have there?
 
-def _stands_for_another(scope: Scope, generation: int, tombstone: Tombstone) -> bool:
-    """Is it what searches still find of a document that moved, until its new generation is live?"""
-    if tombstone.reason not in ELSEWHERE:
-        return False
-    aliases = scope.ledger.sources.aliases_by_uri([tombstone.uri], tombstone.source)
-    moved = scope.ledger.documents.get(aliases[0].document_id) if aliases else None
-    return moved is not None and scope.serves(generation, moved)
+        None where it may stay.
+        """
+        if record is not None:
+            leaves = self._scope.leaves(generation, record)
+            return None if leaves else (_name(record), Owner.ELSEWHERE)
+        tombstone = self._ledger.tombstones.by_id([key]).get(key)
+        if tombstone is None:
+            return DocumentName(key, held.source, held.uri), Owner.UNKNOWN
+        if self._scope.full and self._stands_for_another(generation, tombstone):
+            return None
+        return DocumentName(key, tombstone.source, tombstone.uri), Owner.TOMBSTONED
+
+    def _stands_for_another(self, generation: int, tombstone: Tombstone) -> bool:
+        """Is it what searches still find of a document that moved, until its new generation is live?"""
+        if tombstone.reason not in ELSEWHERE:
+            return False
+        aliases = self._ledger.sources.aliases_by_uri([tombstone.uri], tombstone.source)
+        moved = self._ledger.documents.get(aliases[0].document_id) if aliases else None
+        return moved is not None and self._scope.serves(generation, moved)
 
 
 # For a run
@@ -535,15 +503,6 @@ class AuditFindings:
     def clean(self) -> bool:
         return not any(self.counts.values())
 
-    def __add__(self, other: "AuditFindings") -> "AuditFindings":
-        kinds = {**self.counts, **other.counts}
-        return AuditFindings(
-            self.checked + other.checked,
-            {kind: self.counts.get(kind, 0) + other.counts.get(kind, 0) for kind in kinds},
-            self.documents | other.documents,
-            self.orphans | other.orphans,
-        )
-
 
 def compare_source(
     ledger: Ledger,
@@ -562,18 +521,18 @@ def compare_source(
     """
     scope = replace(scope_of(ledger, index, [generation]), undecided=frozenset(undecided))
     with Drift() as drift:
-        if documents is None:
-            compared = compare_all(scope, source, drift)
-        else:
-            compared = compare_some(scope, documents, drift)
-        orphans = frozenset(named.document_id for named in drift.orphans())
-        known = frozenset(named.document_id for named in drift.documents())
+        comparison = Comparison(scope, drift)
+        compared = (
+            comparison.compare_all(source)
+            if documents is None
+            else comparison.compare_some(documents)
+        )
         counts = drift.counts()
         return AuditFindings(
             compared.points.total(),
             {kind.value: counts[kind.value] for kind in _OF_DOCUMENTS},
-            known,
-            orphans,
+            frozenset(name.document_id for name in drift.documents()),
+            frozenset(name.document_id for name in drift.orphans()),
         )
 
 

@@ -22,8 +22,8 @@ from tidemark.stages.audit.compare import (
     PAGE,
     WINDOW,
     AuditDependencies,
+    Comparison,
     Scope,
-    compare_some,
     pages,
 )
 from tidemark.stages.audit.drift import (
@@ -198,7 +198,7 @@ class _SourceRepair:
         for page in pages(drift.orphans(self.source), WINDOW):
             self._delete_orphans(drift, page)
         with Drift() as left:
-            compare_some(self.scope, drift.concerned(self.source), left)
+            Comparison(self.scope, left).compare_some(drift.concerned(self.source))
             remaining = left.count_documents()
             self.repaired.documents[self.source] += drift.count_documents(self.source) - remaining
             if remaining and turns > 1:

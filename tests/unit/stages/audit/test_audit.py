@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 from audits import GARBAGE, Audited, Damage
+from store_losses import move_alias
 from worlds import CountingEmbedder, page
 
 from fakes.embedder import HashEmbedder
@@ -48,7 +49,7 @@ def test_a_clean_index_is_told_from_its_sums_alone(
         raise AssertionError("a clean index is not compared piece by piece")
 
     monkeypatch.setattr(audited.world.ledger.documents, "chunks", never)
-    monkeypatch.setattr(compare, "compare_pieces", never)
+    monkeypatch.setattr(compare.Comparison, "compare_pieces", never)
     report = audited.audit()
     assert report.clean
     assert (report.checked, report.documents) == (8, 4)
@@ -98,13 +99,10 @@ def test_documents_without_a_checksum_are_compared_once_and_get_one(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = audited.world.ledger
-    for record in list(ledger.documents.stream()):
-        ledger.tables.documents[record.document_id] = replace(record, checksum=None)  # type: ignore[attr-defined]
-        for key, chunk in ledger.tables.chunks[record.document_id].items():  # type: ignore[attr-defined]
-            ledger.tables.chunks[record.document_id][key] = replace(chunk, vector_hash=None)  # type: ignore[attr-defined]
+    audited.rewrite_rows(checksum=None)
     assert audited.audit().clean
     assert all(record.checksum for record in ledger.documents.stream())
-    monkeypatch.setattr(compare, "compare_pieces", pytest.fail)
+    monkeypatch.setattr(compare.Comparison, "compare_pieces", pytest.fail)
     assert audited.audit().clean
 
 
@@ -112,16 +110,12 @@ def test_hashes_of_dense_vectors_alone_raise_no_alarm_and_become_whole(
     audited: Audited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows and sums of before lexical vectors were hashed."""
-    ledger, before = audited.world.ledger, {}
-    for record in list(ledger.documents.stream()):
-        before[record.document_id] = record.checksum
-        ledger.tables.documents[record.document_id] = replace(record, checksum="0" * 32)  # type: ignore[attr-defined]
-        for key, chunk in ledger.tables.chunks[record.document_id].items():  # type: ignore[attr-defined]
-            dense = chunk.vector_hash.partition(".")[0]
-            ledger.tables.chunks[record.document_id][key] = replace(chunk, vector_hash=dense)  # type: ignore[attr-defined]
+    ledger = audited.world.ledger
+    before = {record.document_id: record.checksum for record in ledger.documents.stream()}
+    audited.rewrite_rows(checksum="0" * 32, vector_hash=lambda known: known.partition(".")[0])
     assert audited.audit().clean
     assert {r.document_id: r.checksum for r in ledger.documents.stream()} == before
-    monkeypatch.setattr(compare, "compare_pieces", pytest.fail)
+    monkeypatch.setattr(compare.Comparison, "compare_pieces", pytest.fail)
     assert audited.audit().clean
 
 
@@ -148,10 +142,7 @@ def test_a_write_that_was_cut_short_is_not_trusted_to_have_the_right_words(
     Damage(audited).to_point("other_words", audited.points()[0])
     for record in list(world.ledger.documents.stream()):
         world.ledger.writes.open_intent("killed", record.source, {record.document_id: record.uri})
-        world.ledger.tables.chunks[record.document_id] = {  # type: ignore[attr-defined]
-            key: replace(chunk, vector_hash=None)
-            for key, chunk in world.ledger.tables.chunks[record.document_id].items()  # type: ignore[attr-defined]
-        }
+    audited.rewrite_rows()
     audited.run()
     assert audited.held() == before
     assert world.embedder.texts == []
@@ -159,11 +150,7 @@ def test_a_write_that_was_cut_short_is_not_trusted_to_have_the_right_words(
 
 
 def test_a_lost_vector_is_found_though_none_was_ever_noted(audited: Audited) -> None:
-    ledger = audited.world.ledger
-    for record in list(ledger.documents.stream()):
-        ledger.tables.documents[record.document_id] = replace(record, checksum=None)  # type: ignore[attr-defined]
-        for key, chunk in ledger.tables.chunks[record.document_id].items():  # type: ignore[attr-defined]
-            ledger.tables.chunks[record.document_id][key] = replace(chunk, vector_hash=None)  # type: ignore[attr-defined]
+    audited.rewrite_rows(checksum=None)
     Damage(audited).to_point("no_vector", audited.points()[0])
     assert kinds(audited.audit(repair=True)) == {"wrong_vectors": 1}
     assert audited.audit().clean
@@ -176,7 +163,7 @@ def test_an_alias_that_is_lost_or_moved_is_put_back(audited: Audited) -> None:
     index = audited.world.index
     index.ensure(2, 64, "another-model")
     for live in (None, 2):
-        index.points_live = live  # type: ignore[attr-defined]
+        move_alias(index, live)
         report = audited.audit(repair=True)
         assert report.counts["live_name"] == 1
         assert report.did["live_name_moved"] == 1

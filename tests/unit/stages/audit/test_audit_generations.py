@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from audits import Audited
+from store_losses import move_alias
 from worlds import CountingEmbedder, World, page
 
 from fakes.embedder import HashEmbedder
@@ -147,7 +148,7 @@ def test_a_lost_alias_in_a_model_change_is_the_only_finding(
 ) -> None:
     """What the old generation serves is not taken for too much, nor deleted."""
     before = changing.world.index.count_points(1)
-    changing.world.index.points_live = live  # type: ignore[attr-defined]
+    move_alias(changing.world.index, live)
     assert kinds(changing.audit()) == {"live_name": 1}
     assert not changing.audit(repair=True).differs
     assert changing.world.index.live() == 1

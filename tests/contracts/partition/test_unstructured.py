@@ -1,13 +1,47 @@
 """What docs/partitioning.md says of Unstructured is so; where a new version does better, think again."""
 
+import subprocess
+import sys
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 from lxml import etree
 
 from tidemark.adapters.partition.html.reader import elements_of
+from tidemark.adapters.partition.unstructured import partition_module
+from tidemark.domain.errors import PermanentError
 
 pytestmark = pytest.mark.model
+
+PROBE = """
+import sys, types
+if sys.argv[1] == "stub":
+    sys.modules["spacy"] = types.ModuleType("spacy")
+else:
+    sys.modules["spacy"] = None
+import unstructured.partition.docx, unstructured.partition.pptx
+"""
+
+
+def imported(how: str) -> bool:
+    command = [sys.executable, "-c", PROBE, how]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_unstructured_still_imports_spacy_and_no_more_of_it_than_its_name() -> None:
+    assert not imported("none"), "it does without now: so can adapters/partition/unstructured.py"
+    assert imported("stub")
+
+
+def test_a_tagger_is_asked_for_in_vain_and_never_fetched() -> None:
+    partition_module("docx")
+    from unstructured.nlp.tokenize import pos_tag
+
+    with pytest.raises(PermanentError, match="spaCy model that is not installed"):
+        pos_tag("A text for the tagger that nobody installed.")
+    assert "spacy" not in sys.modules or find_spec("spacy") is not None
+
 
 TABLE = (
     "<table><tr><th colspan=2>Depth</th><th rowspan=2>Fee</th></tr><tr><th>low</th><th>high</th></tr>"
@@ -23,7 +57,8 @@ PAGE = (
 @pytest.fixture(scope="module")
 def elements() -> list[Any]:
     """Of Unstructured, which is told that every text is narrative: its tagger is not installed."""
-    from unstructured.partition.html import parser, partition_html
+    partition_html = partition_module("html").partition_html
+    from unstructured.partition.html import parser
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parser, "is_possible_narrative_text", lambda *_args, **_options: True)

@@ -13,14 +13,18 @@ import pytest
 
 from tidemark_local import bootstrap
 from tidemark_local.bootstrap import (
+    Console,
     Place,
+    Runner,
+    SetupError,
     check_machine,
     drop_half_installed,
+    explain,
+    last_useful,
     requirement_count,
     set_up,
     torch_command,
 )
-from tidemark_local.setup_console import Console, Runner, SetupError, explain, last_useful
 
 PROJECT = Path(__file__).resolve().parents[3]
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;#\\]+)")
@@ -74,9 +78,21 @@ def test_no_two_lists_pin_a_package_differently() -> None:
             assert other == version, f"{name}: {version} in {path.name}, {other} in {where}"
 
 
+def test_hashes_are_of_packages_as_they_are_pinned() -> None:
+    hashed = pins(PROJECT / "requirements-hashes.txt")
+    assert len(hashed) > 100
+    assert hashed.items() <= pins(PROJECT / "requirements.txt").items()
+
+
+def direct(path: Path) -> set[str]:
+    """The packages that a list names as imported here."""
+    own = path.read_text(encoding="utf-8").partition("# -- what those need")[0]
+    return {normal(m["name"]) for line in own.splitlines() if (m := PIN.match(line))}
+
+
 @pytest.mark.slow
-def test_every_package_that_is_imported_is_pinned() -> None:
-    product = pins(PROJECT / "requirements.txt") | pins(PROJECT / "requirements-torch.txt")
+def test_every_package_that_is_imported_is_listed_as_direct() -> None:
+    product = direct(PROJECT / "requirements.txt") | direct(PROJECT / "requirements-torch.txt")
     installed = packages_distributions()
     trees = [
         ast.parse(path.read_text(encoding="utf-8")) for path in PROJECT.glob("include/**/*.py")
@@ -86,10 +102,17 @@ def test_every_package_that_is_imported_is_pinned() -> None:
         for root in {name.partition(".")[0] for tree in trees for name in imports(tree)}
         if root not in sys.stdlib_module_names
         and not root.startswith("tidemark")
-        and not {normal(name) for name in installed.get(root, [])} & set(product)
+        and not {normal(name) for name in installed.get(root, [])} & product
     }
-    # The sample files are made by hand; the others are extras, which say so when they are missing.
-    assert missing <= {"fpdf", "gcsfs", "azure", "google", "pytesseract", "unstructured_inference"}
+    # Airflow's name is shared by its packages; the others are extras, which say so when they are missing.
+    assert missing <= {
+        "airflow",
+        "gcsfs",
+        "azure",
+        "google",
+        "pytesseract",
+        "unstructured_inference",
+    }
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -139,7 +162,7 @@ def test_a_moved_checkout_sets_up_again(place: Place, tmp_path: Path) -> None:
     assert not Place(place.project, moved).is_set_up
 
 
-def test_an_unsupported_python_is_named_with_the_cure(
+def test_an_unsupported_python_is_named_with_a_hint(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bootstrap, "PYTHONS", ((3, 98), (3, 99)))
@@ -147,7 +170,7 @@ def test_an_unsupported_python_is_named_with_the_cure(
         check_machine(place)
 
 
-def test_a_missing_venv_module_is_named_with_the_cure(
+def test_a_missing_venv_module_is_named_with_a_hint(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bootstrap.importlib.util, "find_spec", lambda name: None)

@@ -7,10 +7,12 @@ Unstructured would otherwise download at its first call.
 
 import os
 import resource
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -28,7 +30,7 @@ def _prepared() -> ModuleType:
     os.environ["UNSTRUCTURED_DISABLE_NOTICE"] = "1"
     try:
         package = import_module("unstructured")
-        _forbid_downloads()
+        _do_without_tagger()
     except ImportError as error:
         raise PermanentError(
             f"Unstructured cannot be loaded: {error}.",
@@ -37,17 +39,30 @@ def _prepared() -> ModuleType:
     return package
 
 
-def _forbid_downloads() -> None:
-    """Never let Unstructured fetch a tagger: no format here asks for one."""
-    tokenize = import_module("unstructured.nlp.tokenize")
+def _do_without_tagger() -> None:
+    """Have Unstructured imported where spaCy is not installed, and never let it fetch a model for it.
 
-    def refuse() -> NoReturn:
+    One of its modules imports spaCy at its head. Nothing here comes to use it, so set-up leaves it out with
+    what it brings (15 packages, 190 MB); a test fails once a release does without it or needs more of it.
+    """
+
+    def refuse(*_args: Any, **_kwargs: Any) -> NoReturn:
         raise PermanentError(
             "Unstructured asked for a spaCy model that is not installed.",
-            "Install en_core_web_sm; nothing is downloaded while documents are processed.",
+            "Install spacy and en_core_web_sm; nothing is downloaded while documents are processed.",
         )
 
-    vars(tokenize)["_install_spacy_model"] = refuse
+    if find_spec("spacy") is not None:
+        vars(import_module("unstructured.nlp.tokenize"))["_install_spacy_model"] = refuse
+        return
+    absent = ModuleType("spacy")
+    vars(absent)["load"] = refuse
+    sys.modules["spacy"] = absent
+    try:
+        import_module("unstructured.nlp.tokenize")
+    finally:
+        # It stays with its importer alone: other packages look here whether spaCy is installed.
+        del sys.modules["spacy"]
 
 
 @contextmanager
@@ -88,10 +103,15 @@ def pptx_partitioner() -> Partition:
     return _office("pptx")
 
 
-def _office(name: str) -> Partition:
+def partition_module(name: str) -> ModuleType:
+    """The module ``unstructured.partition.<name>``, prepared as above."""
     with _outside_the_bound():
         _prepared()
-        module = import_module(f"unstructured.partition.{name}")
+        return import_module(f"unstructured.partition.{name}")
+
+
+def _office(name: str) -> Partition:
+    module = partition_module(name)
 
     def narrative(*_args: Any, **_kwargs: Any) -> bool:
         return True

@@ -5,7 +5,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from uuid import UUID, uuid4
 
 import pytest
@@ -48,6 +48,13 @@ def test_a_failed_run_frees_its_source(ledger: Ledger) -> None:
         _ = 1 / 0
     with ledger.lock("handbook"):
         pass
+
+
+def test_a_lock_is_free_in_the_moment_in_which_its_block_ends(ledger: Ledger) -> None:
+    for n in range(60):
+        with suppress(ZeroDivisionError), ledger.lock("handbook", run_id=f"run-{n}"):
+            _ = 1 / (n % 2)
+        assert not ledger.is_locked("handbook")
 
 
 def test_names_of_sources_may_be_in_any_script(ledger: Ledger) -> None:

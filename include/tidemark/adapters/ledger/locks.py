@@ -16,7 +16,7 @@ import random
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC
 from hashlib import blake2b
 from uuid import UUID
@@ -101,6 +101,9 @@ _STRANGERS = text(
 _WAIT_FOR_ALL = text(
     "SELECT pg_advisory_lock(key) FROM (SELECT unnest(:keys) AS key ORDER BY 1) AS wanted"
 ).bindparams(bindparam("keys", type_=ARRAY(BigInteger)))
+
+
+_UNLOCK = text("SELECT pg_advisory_unlock_all()")
 
 
 def source_key(source: str) -> int:
@@ -227,17 +230,25 @@ def _session(database: Database, what: str, run_id: str | None = None) -> Iterat
     try:
         with translated(database.url):
             connection.execute(_INTRODUCTION, {"name": _own_name(run_id)})
-        yield connection
-        _confirm(connection, database, what)
+        try:
+            yield connection
+        except Exception:
+            with suppress(exc.DBAPIError):
+                connection.execute(_UNLOCK)
+            raise
+        _let_go(connection, database, what)
     finally:
         connection.invalidate()
         connection.close()
 
 
-def _confirm(connection: Connection, database: Database, what: str) -> None:
-    """The session that held a lock to the end still answers; one that does not lost it on the way."""
+def _let_go(connection: Connection, database: Database, what: str) -> None:
+    """Free the locks of a session at once, not when the server has noticed its end.
+
+    One that does not answer any more lost them on the way.
+    """
     try:
-        connection.execute(text("SELECT 1"))
+        connection.execute(_UNLOCK)
     except exc.DBAPIError as error:
         raise LockLostError(
             f"The connection that held the lock of {what} was lost ({database_name(database.url)}), so "

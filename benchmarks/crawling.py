@@ -93,7 +93,7 @@ def crawl(url: str, known: Known, pages: int) -> Measured:
             continue
         outcomes[found.outcome.value] += 1
         if isinstance(known, MemoryKnown):
-            known.detect_boilerplate(found)
+            known.remember(found)
             SAID[found.item.uri] = found
         size += len(found.raw.content) if found.raw else 0
     seconds, cpu = perf_counter() - started, process_time() - cpu

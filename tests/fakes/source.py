@@ -117,7 +117,7 @@ class MemoryKnown:
         self._held: dict[str, RawDocument] = {}
         self._too_large: set[str] = set()
 
-    def detect_boilerplate(self, found: CrawlItem) -> None:
+    def remember(self, found: CrawlItem) -> None:
         """Take over what an item says, as a run that applies it would."""
         self._too_large.discard(found.item.uri)
         if found.outcome is Outcome.TOO_LARGE:

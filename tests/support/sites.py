@@ -341,5 +341,5 @@ def crawl_all(source: Source, known: Known | None = None, limit: int | None = No
             assert there in {Outcome.FETCHED, Outcome.NOT_MODIFIED}, f"{item.target} is no document"
     if isinstance(detector, MemoryKnown):
         for item in items.values():
-            detector.detect_boilerplate(item)
+            detector.remember(item)
     return Crawled(items, end)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from croniter import croniter
@@ -61,6 +61,16 @@ def checked(check: Callable[..., None], *arguments: object) -> None:
         raise ValueError(str(error).removesuffix(".")) from None
 
 
+def obeys(check: Callable[[str], None]) -> AfterValidator:
+    """Validates a text by a rule of the domain."""
+
+    def validated(value: str) -> str:
+        checked(check, value)
+        return value
+
+    return AfterValidator(validated)
+
+
 def _pattern(value: str) -> str:
     if "[" in value.replace("[[]", "") and "]" not in value.partition("[")[2]:
         raise ValueError("the '[' of this pattern is never closed; write '?' for a '[' itself")
@@ -76,7 +86,7 @@ Tag = Annotated[str, StringConstraints(pattern=r"\S", max_length=100)]
 CONNECTION = r"^[A-Za-z0-9_.-]{1,200}$"
 Connection = Annotated[str, Field(pattern=r"^([A-Za-z0-9_.-]{1,200})?$")]
 """The id of an Airflow Connection."""
-GIVEN: Any = Field(exclude=True, repr=False)
+INTERNAL: Any = Field(exclude=True, repr=False)
 """Marks an option that is not declared: it comes from the settings or the connection, or is for tests."""
 
 
@@ -135,6 +145,14 @@ class SourceDeclaration(_Declared):
     def kind_name(self) -> str:
         """The kind as it is declared; "undeclared" for what only the ledger knows."""
         return str(getattr(self, "kind", "undeclared"))
+
+    def in_context(self, context: "SourceContext", **more: object) -> Self:
+        """With what the settings and the connection say, for kinds that have these options."""
+        values = {
+            "credentials": context.credentials,
+            "max_bytes": context.settings.max_document_bytes,
+        }
+        return self.model_copy(update=values | more)
 
     def open(self, context: "SourceContext") -> Source:
         """The source itself; what only the ledger knows can be audited, not crawled."""

@@ -1,4 +1,4 @@
-"""A connection as the options that fsspec's file systems take, by protocol.
+"""A connection's secrets as adapters take them: options of fsspec's file systems, and headers.
 
     protocol          login, password                  host, extra
     ----------------  -------------------------------  ----------------------------------------------------
@@ -134,7 +134,10 @@ def secret_headers(credentials: Credentials | None) -> tuple[tuple[str, str], ..
     """
     if credentials is None:
         return ()
-    headers = {name.lower(): (name, value) for name, value in _mapping(credentials, "headers")}
+    headers = {
+        name.lower(): (name, str(value))
+        for name, value in extra_mapping(credentials, "headers").items()
+    }
     for name, value in (("Cookie", _cookie(credentials)), ("Authorization", _grant(credentials))):
         if value:
             headers[name.lower()] = (name, value)
@@ -164,16 +167,6 @@ def _grant(credentials: Credentials) -> str:
 
 
 def _cookie(credentials: Credentials) -> str:
-    cookies = [f"{name}={value}" for name, value in _mapping(credentials, "cookies")]
+    cookies = [f"{name}={value}" for name, value in extra_mapping(credentials, "cookies").items()]
     plain = credentials.extra.get("cookie")
     return "; ".join([*([str(plain)] if plain else []), *cookies])
-
-
-def _mapping(credentials: Credentials, key: str) -> list[tuple[str, str]]:
-    value = credentials.extra.get(key) or {}
-    if not isinstance(value, Mapping):
-        raise ConfigurationError(
-            f"The connection {credentials.name!r} has {key!r} that is no mapping.",
-            f'Write {{"{key}": {{"name": "value"}}}} in its extra.',
-        )
-    return [(str(name), str(text)) for name, text in value.items()]

@@ -9,8 +9,10 @@ Of IPv6 only global unicast, 2000::/3, is public at all; v6 ranges outside it ar
 
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any, TypeVar
 
@@ -164,6 +166,23 @@ class _GuardedBackend(httpcore.SyncBackend):
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure
+
+
+def declared_size(headers: Mapping[str, str]) -> int | None:
+    """How many bytes an answer says that it has."""
+    declared = headers.get("content-length", "")
+    return int(declared) if declared.isdecimal() else None
+
+
+def http_date(value: str | None) -> datetime | None:
+    """The time that an HTTP date names (UTC), None for none and for what is no date."""
+    if not value:
+        return None
+    try:
+        at = parsedate_to_datetime(value.strip())
+    except ValueError:
+        return None
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
 # httpx over a pool of httpcore's: httpx's own transports cannot be given a network backend.

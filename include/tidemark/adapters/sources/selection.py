@@ -14,6 +14,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -64,10 +65,10 @@ class PathPatterns:
 
 def too_large(item: SourceItem, bound: int, size: int | None = None) -> CrawlItem:
     """The outcome of an item of ``size`` bytes, None when it is only known to be more than the bound."""
-    return CrawlItem(item, Outcome.TOO_LARGE, detail=told_size(bound, size))
+    return CrawlItem(item, Outcome.TOO_LARGE, detail=size_problem(bound, size))
 
 
-def told_size(bound: int, size: int | None = None) -> str:
+def size_problem(bound: int, size: int | None = None) -> str:
     """How large it is and what the bound is, to stand behind its name; alike until one of them changes."""
     if size is None:
         return f"has more than the {bound:,} bytes that are fetched"
@@ -115,6 +116,11 @@ def end_of(
         )
     problem = " ".join(problems)
     return CrawlEnd(complete=not problem, authoritative=True, problem=problem)
+
+
+def utc_now() -> datetime:
+    """The clock of every source, where no other is handed in."""
+    return datetime.now(UTC)
 
 
 def limited(limit: int | None) -> str:

@@ -7,8 +7,6 @@ Addresses are judged as the crawler's are: on the connection made, not on the na
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from urllib.parse import unquote, urljoin, urlsplit
 
 import httpx
@@ -17,7 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tidemark.adapters.sources.credentials import secret_headers
 from tidemark.adapters.sources.files.store import Body, Entry, FolderStore, Location
-from tidemark.adapters.sources.network import GuardedTransport, retry
+from tidemark.adapters.sources.network import GuardedTransport, declared_size, http_date, retry
 from tidemark.adapters.sources.selection import quoted
 from tidemark.domain.documents import Validators
 from tidemark.domain.errors import ConfigurationError, PermanentError, TidemarkError, TransientError
@@ -67,7 +65,7 @@ class WebFolder:
         try:
             with self._client.stream(method, url, headers=headers, content=content) as answer:
                 body = bytearray()
-                if answer.is_success and (declared_size(answer) or 0) <= limit:
+                if answer.is_success and (declared_size(answer.headers) or 0) <= limit:
                     for part in answer.iter_bytes():
                         body += part
                         if len(body) > limit:
@@ -116,8 +114,8 @@ class HttpIndexStore(FolderStore):
         )
         if validators and validators == held:
             return None  # A server without conditional requests.
-        size = declared_size(answer)
-        modified_at = http_time(validators.last_modified)
+        size = declared_size(answer.headers)
+        modified_at = http_date(validators.last_modified)
         return Body(body, validators, modified_at, size if (size or 0) > limit else None)
 
     def close(self) -> None:
@@ -141,7 +139,7 @@ class HttpIndexStore(FolderStore):
     def _links(self, url: str) -> list[str]:
         """The names directly below a folder, as its page links them, sorted."""
         answer, page = self._web.request("GET", url, _MAX_PAGE_BYTES)
-        if len(page) > _MAX_PAGE_BYTES or (declared_size(answer) or 0) > _MAX_PAGE_BYTES:
+        if len(page) > _MAX_PAGE_BYTES or (declared_size(answer.headers) or 0) > _MAX_PAGE_BYTES:
             # A part of it would look like a folder that lost the rest.
             raise PermanentError(
                 f"its page of links has more than {_MAX_PAGE_BYTES:,} bytes.", "Split the folder."
@@ -158,20 +156,6 @@ class HttpIndexStore(FolderStore):
             if is_below and name and "/" not in name.rstrip("/") and not name.startswith("/"):
                 names.add(name)
         return sorted(names)
-
-
-def declared_size(answer: httpx.Response) -> int | None:
-    """How many bytes an answer says that it has."""
-    declared = answer.headers.get("Content-Length", "")
-    return int(declared) if declared.isdecimal() else None
-
-
-def http_time(text: str | None) -> datetime | None:
-    """A time as HTTP writes it, in UTC; None for none, and for what is no time."""
-    try:
-        return parsedate_to_datetime(text).astimezone(UTC) if text else None
-    except ValueError:
-        return None
 
 
 def _judge(answer: httpx.Response, url: str) -> None:
@@ -269,12 +253,11 @@ class WebdavStore(FolderStore):
         # By its own spelling: servers encode differently in their answers from how they were asked.
         parts = urlsplit(self._web.url)
         url = f"{parts.scheme}://{parts.netloc}{quoted(unquote(path, errors='surrogateescape'))}"
-        told = {
-            name: (item.findtext(f".//{{DAV:}}{name}") or "").strip()
+        length, last_modified, etag = (
+            (item.findtext(f".//{{DAV:}}{name}") or "").strip() or None
             for name in ("getcontentlength", "getlastmodified", "getetag")
-        }
-        size = int(told["getcontentlength"]) if told["getcontentlength"].isdigit() else None
-        etag, last_modified = told["getetag"] or None, told["getlastmodified"] or None
+        )
+        size = int(length) if length and length.isdigit() else None
         validators = Validators()
         if etag or last_modified:
             validators = Validators(etag=etag, last_modified=last_modified, size=size)
@@ -285,6 +268,6 @@ class WebdavStore(FolderStore):
             url,
             validators,
             size,
-            http_time(last_modified),
+            http_date(last_modified),
         )
         return url, (entry, is_folder)

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from tidemark.config.settings import PROJECT
 from tidemark.config.sources import (
-    GIVEN,
+    INTERNAL,
     UNSTORABLE,
     Connection,
     Pattern,
@@ -83,18 +83,14 @@ class FilesOptions(SourceDeclaration):
     allow_private: bool = False
     connection: Connection = ""
 
-    max_bytes: Annotated[int, GIVEN] = 50_000_000
-    credentials: Annotated[Credentials | None, GIVEN] = None
+    max_bytes: Annotated[int, INTERNAL] = 50_000_000
+    credentials: Annotated[Credentials | None, INTERNAL] = None
 
     def open(self, context: SourceContext) -> Source:
         """The source itself."""
         from tidemark.adapters.sources.files.source import FilesSource
 
-        given = {
-            "credentials": context.credentials,
-            "max_bytes": context.settings.max_document_bytes,
-        }
-        return FilesSource(self.model_copy(update=given))
+        return FilesSource(self.in_context(context))
 
     @property
     def _is_local(self) -> bool:

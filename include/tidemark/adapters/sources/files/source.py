@@ -43,6 +43,7 @@ from tidemark.adapters.sources.selection import (
     media_type,
     quoted,
     too_large,
+    utc_now,
 )
 from tidemark.domain.connections import INDEX, S3, SFTP, WEBDAV
 from tidemark.domain.documents import (
@@ -240,14 +241,10 @@ class RemoteFiles:
         return entry.uri
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class FilesSource:
     """Lists and reads one place (a ``Source``); what is not in it any more is gone."""
 
-    def __init__(self, options: FilesOptions, clock: Clock = _utc_now) -> None:
+    def __init__(self, options: FilesOptions, clock: Clock = utc_now) -> None:
         self.fingerprint = options.fingerprint
         self._options = options
         self._clock = clock

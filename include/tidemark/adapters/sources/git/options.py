@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from tidemark.config.settings import PROJECT
 from tidemark.config.sources import (
-    GIVEN,
+    INTERNAL,
     Connection,
     Pattern,
     SourceContext,
     SourceDeclaration,
-    checked,
+    obeys,
 )
 from tidemark.domain.connections import (
     Credentials,
@@ -68,26 +68,6 @@ class Remote:
         return cls(parts.scheme, url, parts.hostname or "", parts.port, path)
 
 
-def _repository(value: str) -> str:
-    checked(check_repository, value)
-    return value
-
-
-def _reference(value: str) -> str:
-    checked(check_reference, value)
-    return value
-
-
-def _folder(value: str) -> str:
-    checked(check_folder, value)
-    return value
-
-
-def _link(value: str) -> str:
-    checked(check_link, value)
-    return value
-
-
 class GitOptions(SourceDeclaration):
     """The files of a git repository at a branch.
 
@@ -106,30 +86,27 @@ class GitOptions(SourceDeclaration):
     url: Annotated[
         str,
         Field(pattern=r"\S", description="Of the repository, or its path."),
-        AfterValidator(_repository),
+        obeys(check_repository),
     ]
-    branch: Annotated[str, AfterValidator(_reference)] = ""
-    folder: Annotated[str, AfterValidator(_folder)] = ""
+    branch: Annotated[str, obeys(check_reference)] = ""
+    folder: Annotated[str, obeys(check_folder)] = ""
     include: tuple[Pattern, ...] = ()
     exclude: tuple[Pattern, ...] = ()
-    link: Annotated[str, AfterValidator(_link)] = ""
+    link: Annotated[str, obeys(check_link)] = ""
     allow_private: bool = False
     connection: Connection = ""
-    max_bytes: Annotated[int, GIVEN] = 50_000_000
-    timeout: Annotated[float, GIVEN] = 900.0
-    credentials: Annotated[Credentials | None, GIVEN] = None
+    max_bytes: Annotated[int, INTERNAL] = 50_000_000
+    timeout: Annotated[float, INTERNAL] = 900.0
+    credentials: Annotated[Credentials | None, INTERNAL] = None
 
     def open(self, context: SourceContext) -> Source:
         """The source itself."""
         from tidemark.adapters.sources.git.source import GitSource
 
         is_path = "://" not in self.url and ":" not in self.url
-        given = {
-            "url": str(PROJECT / Path(self.url).expanduser()) if is_path else self.url,
-            "credentials": context.credentials,
-            "max_bytes": context.settings.max_document_bytes,
-        }
-        return GitSource(self.model_copy(update=given), context.settings.home / "cache" / "git")
+        url = str(PROJECT / Path(self.url).expanduser()) if is_path else self.url
+        options = self.in_context(context, url=url)
+        return GitSource(options, context.settings.home / "cache" / "git")
 
     @cached_property
     def remote(self) -> Remote:

@@ -22,10 +22,9 @@ from urllib.parse import quote, urlsplit
 from tidemark.adapters.sources.credentials import secret_headers
 from tidemark.adapters.sources.git.options import GitOptions
 from tidemark.adapters.sources.network import judged_addresses, retry
+from tidemark.adapters.sources.selection import quoted
 from tidemark.domain.connections import Credentials
 from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
-
-_URI_SAFE = "/!$&'()*+,;=:@~"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +56,13 @@ class Addresses:
         return cls(document, options.link or f"{_escaped(shown)}/{at_commit}/{{commit}}/{{path}}")
 
     def uri(self, path: str) -> str:
-        return self.document + _quoted(path)
+        return self.document + quoted(path)
 
     def link(self, path: str, commit: str) -> str:
         """ "" without a commit, and where no address is known."""
         if not self.version or not commit:
             return ""
-        return self.version.format(commit=commit, path=_quoted(path))
+        return self.version.format(commit=commit, path=quoted(path))
 
 
 def _shown_by(host: str) -> tuple[str, str] | None:
@@ -82,10 +81,6 @@ def _shown_by(host: str) -> tuple[str, str] | None:
 
 def _escaped(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
-
-
-def _quoted(path: str) -> str:
-    return quote(path, safe=_URI_SAFE, errors="surrogateescape")
 
 
 _SETTINGS = {
@@ -154,8 +149,8 @@ class GitProgram:
     def remote(self, *arguments: str) -> bytes:
         """What a command that talks to the remote says.
 
-        Raises ``TransientError`` for a remote that stays away when it is tried again
-        (``network_tries.py``), ``PermanentError`` for one that refuses.
+        Raises ``TransientError`` for a remote that stays away when it is tried again,
+        ``PermanentError`` for one that refuses.
         """
         with self._access() as environment:
             return retry(lambda: self._run(arguments, environment, self._options.timeout, None))
@@ -214,13 +209,13 @@ class GitProgram:
             raise self._failure(err.decode("utf-8", "replace"))
         return out
 
-    def _failure(self, said: str) -> PermanentError | TransientError:
-        lower = said.lower()
+    def _failure(self, output: str) -> PermanentError | TransientError:
+        lower = output.lower()
         lines = [
-            line for line in said.splitlines() if line.startswith(("fatal:", "error:", "ssh:"))
+            line for line in output.splitlines() if line.startswith(("fatal:", "error:", "ssh:"))
         ]
-        told = " ".join((lines or said.splitlines() or ["it says nothing"])[:2])
-        message = f"git could not read {self._options.url}: {told.strip().rstrip('.')}."
+        reason = " ".join((lines or output.splitlines() or ["it says nothing"])[:2])
+        message = f"git could not read {self._options.url}: {reason.strip().rstrip('.')}."
         if "dubious ownership" in lower:
             return PermanentError(
                 message, "Let the repository belong to the account that reads it."
@@ -344,13 +339,13 @@ def _with_login(credentials: Credentials | None, host: str) -> Credentials | Non
 
 @cache
 def _check_version(program: str) -> None:
-    said = subprocess.run(  # noqa: S603 - a list, no shell
+    output = subprocess.run(  # noqa: S603 - a list, no shell
         [program, "--version"], capture_output=True, timeout=60, check=False
     ).stdout.decode("ascii", "replace")
-    found = re.search(r"(\d+)\.(\d+)", said)
+    found = re.search(r"(\d+)\.(\d+)", output)
     if found is None or (int(found[1]), int(found[2])) < _OLDEST:
         raise ConfigurationError(
-            f"The git program here is too old ({said.strip()}).",
+            f"The git program here is too old ({output.strip()}).",
             f"Install {_OLDEST[0]}.{_OLDEST[1]} or later: older ones cannot be held to an address.",
         )
 

@@ -39,6 +39,7 @@ from tidemark.adapters.sources.selection import (
     limited,
     media_type,
     too_large,
+    utc_now,
 )
 from tidemark.domain.documents import (
     CrawlEnd,
@@ -278,18 +279,20 @@ class GitClone:
         if self.options.is_commit:
             return "+refs/heads/*:refs/tidemark/heads/*"
         if not branch:
-            said = self.git.remote("ls-remote", "--symref", "--", address, "HEAD")
-            found = _BRANCH_NAME.search(said)
+            output = self.git.remote("ls-remote", "--symref", "--", address, "HEAD")
+            found = _BRANCH_NAME.search(output)
             self.branch = found[1].decode("utf-8", "replace") if found else "HEAD"
-            if not said.strip():
+            if not output.strip():
                 raise PermanentError(
                     f"{self.options.url} has no commit yet.", "Push one, or name another branch."
                 )
             (self.folder / "branch").write_text(self.branch, encoding="utf-8")
             return f"+HEAD:{_HEAD}"
         names = [f"refs/heads/{branch}", f"refs/tags/{branch}"]
-        said = self.git.remote("ls-remote", "--", address, *names)
-        listed = {line.partition(b"\t")[2].decode("utf-8", "replace") for line in said.splitlines()}
+        output = self.git.remote("ls-remote", "--", address, *names)
+        listed = {
+            line.partition(b"\t")[2].decode("utf-8", "replace") for line in output.splitlines()
+        }
         for name in names:
             if name in listed:
                 return f"+{name}:{_HEAD}"
@@ -305,8 +308,8 @@ class GitClone:
 
     def _resolved(self, name: str) -> str:
         with suppress(TidemarkError):
-            said = self.git.local("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-            return said.decode("ascii").strip()
+            output = self.git.local("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+            return output.decode("ascii").strip()
         return ""
 
     def _noted_branch(self) -> str:
@@ -341,8 +344,6 @@ class BlobReader:
         return content[:-1]
 
 
-__all__ = ["GitOptions", "GitSource"]
-
 _LINK_MODE = "120000"
 _LFS_POINTER = re.compile(
     rb"version https?://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/[^\n]*\n(?:.*\n)*?oid sha256:"
@@ -355,14 +356,10 @@ _IN_LFS = (
 )
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class GitSource:
     """Lists and reads one branch of a repository (a ``Source``)."""
 
-    def __init__(self, options: GitOptions, cache: Path, clock: Clock = _utc_now) -> None:
+    def __init__(self, options: GitOptions, cache: Path, clock: Clock = utc_now) -> None:
         """``cache`` is a folder for the copies of repositories, which may share it."""
         self.fingerprint = options.fingerprint
         self._options = options

@@ -5,13 +5,14 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from tidemark.config.sources import CONNECTION, GIVEN, SourceContext, SourceDeclaration
+from tidemark.config.sources import CONNECTION, INTERNAL, SourceContext, SourceDeclaration
 from tidemark.domain.connections import Credentials
 from tidemark.domain.hashing import Canonical, fingerprint
 from tidemark.ports import Source
 
 DEFAULT_UPDATED = "updated_at"
 _ADAPTER_VERSION = 1
+"""Raised when the same row would become other bytes than before."""
 
 
 class TableOptions(SourceDeclaration):
@@ -40,20 +41,16 @@ class TableOptions(SourceDeclaration):
     link_column: str = ""
     media_type: Literal["text/plain", "text/markdown", "text/html"] = "text/plain"
     base_uri: str = ""
-    database_url: Annotated[str, GIVEN] = ""
-    max_bytes: Annotated[int, GIVEN] = 50_000_000
-    query_timeout: Annotated[float, GIVEN] = 600.0
-    credentials: Annotated[Credentials | None, GIVEN] = None
+    database_url: Annotated[str, INTERNAL] = ""
+    max_bytes: Annotated[int, INTERNAL] = 50_000_000
+    query_timeout: Annotated[float, INTERNAL] = 600.0
+    credentials: Annotated[Credentials | None, INTERNAL] = None
 
     def open(self, context: SourceContext) -> Source:
         """The source itself."""
         from tidemark.adapters.sources.table.source import TableSource
 
-        given = {
-            "credentials": context.credentials,
-            "max_bytes": context.settings.max_document_bytes,
-        }
-        return TableSource(self.model_copy(update=given))
+        return TableSource(self.in_context(context))
 
     @property
     def fingerprint(self) -> str:

@@ -26,7 +26,7 @@ from urllib.parse import quote
 
 from sqlalchemy import Row, exc
 
-from tidemark.adapters.sources.selection import too_large
+from tidemark.adapters.sources.selection import too_large, utc_now
 from tidemark.adapters.sources.table.database import Cursor, TableDatabase, told_by
 from tidemark.adapters.sources.table.options import DEFAULT_UPDATED, TableOptions
 from tidemark.domain.documents import (
@@ -153,19 +153,10 @@ def _plain(title: str) -> str:
     return re.sub(r"([\\`*_\[\]<>#|~$])", r"\\\1", title)
 
 
-__all__ = ["TableOptions", "TableSource"]
-
-"""Raised when the same row would become other bytes than before."""
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class TableSource:
     """Runs the query and hands over its rows (a ``Source``)."""
 
-    def __init__(self, options: TableOptions, clock: Clock = _utc_now) -> None:
+    def __init__(self, options: TableOptions, clock: Clock = utc_now) -> None:
         """Raises ``ConfigurationError`` for a database that is none, or whose driver is not installed."""
         self.fingerprint = options.fingerprint
         self._options = options

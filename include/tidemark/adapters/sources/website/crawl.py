@@ -35,9 +35,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from tidemark.adapters.media import HTML_TYPES
+from tidemark.adapters.sources.selection import utc_now
 from tidemark.adapters.sources.website.fetch import NOINDEX, Answer, Kind, PageFetcher
 from tidemark.adapters.sources.website.frontier import CrawlTraps, Frontier, Scope, Target
 from tidemark.adapters.sources.website.http import MAX_HELD_BYTES, Budget, Fetcher
@@ -490,19 +490,10 @@ class Crawl:
         self._doubts = reader.doubts
 
 
-# The website source: from start pages, sitemaps and links to documents with their bytes.
-
-__all__ = ["WebsiteOptions", "WebsiteSource"]
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class WebsiteSource:
     """Crawls one website (a ``Source``)."""
 
-    def __init__(self, options: WebsiteOptions, clock: Clock = _utc_now) -> None:
+    def __init__(self, options: WebsiteOptions, clock: Clock = utc_now) -> None:
         self.fingerprint = options.fingerprint
         self._options = options
         self._clock = clock

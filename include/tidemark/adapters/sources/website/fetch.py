@@ -7,8 +7,9 @@ from enum import StrEnum
 from urllib.parse import urldefrag, urljoin
 
 from tidemark.adapters.media import DOCUMENT_TYPES, HTML_TYPES, detect, parse_content_type
+from tidemark.adapters.sources.network import http_date
 from tidemark.adapters.sources.website.frontier import Target
-from tidemark.adapters.sources.website.http import Budget, Fetcher, Response, Wants, http_date
+from tidemark.adapters.sources.website.http import Budget, Fetcher, Response, Wants
 from tidemark.adapters.sources.website.pages import NO_DIRECTIVES, Directives, header_directives
 from tidemark.adapters.sources.website.robots import Robots
 from tidemark.domain.documents import RawDocument, Validators

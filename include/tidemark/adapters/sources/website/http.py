@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterat
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from itertools import chain
 from ssl import SSLContext, SSLError
 from time import monotonic
 from types import TracebackType
@@ -20,7 +20,8 @@ import brotli
 import httpx
 import zstandard
 
-from tidemark.adapters.sources.selection import told_size
+from tidemark.adapters.sources.network import declared_size, http_date
+from tidemark.adapters.sources.selection import size_problem
 from tidemark.adapters.sources.website.options import WebsiteOptions
 from tidemark.adapters.sources.website.transport import GuardedTransport
 from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
@@ -155,17 +156,6 @@ class HostGate:
         return 0.0
 
 
-def http_date(value: str | None) -> datetime | None:
-    """The time that an HTTP date names (UTC), None for none and for what is no date."""
-    if not value:
-        return None
-    try:
-        at = parsedate_to_datetime(value.strip())
-    except ValueError:
-        return None
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-
-
 def retry_after(value: str | None, now: datetime | None = None) -> float | None:
     """Seconds that a Retry-After header asks for, None without a usable one."""
     text = (value or "").strip()
@@ -293,12 +283,7 @@ def _inflate(pieces: Pieces) -> Iterator[bytes]:
             break
         first += piece
     is_zlib = len(first) >= 2 and first[0] & 15 == 8 and (first[0] * 256 + first[1]) % 31 == 0
-    return _gunzip(_chained(first, rest), 15 if is_zlib else -15)
-
-
-def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
+    return _gunzip(chain([first], rest), 15 if is_zlib else -15)
 
 
 def _unbrotli(pieces: Pieces) -> Iterator[bytes]:
@@ -496,38 +481,38 @@ class Fetcher:
     async def _once(
         self,
         url: str,
-        headers: Mapping[str, str],
+        conditions: Mapping[str, str],
         wants: Wants,
         max_bytes: int | None,
         spool: Spool | None,
     ) -> Response:
-        told: dict[str, str] = {}
+        headers: dict[str, str] = {}
         limit = self._options.max_bytes if max_bytes is None else max_bytes
         try:
-            request = self._client.build_request("GET", url, headers=self._headers(url, headers))
+            request = self._client.build_request("GET", url, headers=self._headers(url, conditions))
             answer = await self._client.send(request, stream=True)
             try:
-                told = _told_headers(answer)
-                refused = wants(answer.status_code, told)
+                headers = _joined(answer.headers)
+                refused = wants(answer.status_code, headers)
                 if refused is None or refused:
-                    await self._drain(url, answer, told)
-                    return Response(answer.status_code, told, refused=refused or "")
-                raw = await self._read(url, answer, told, limit, spool)
+                    await self._drain(url, answer, headers)
+                    return Response(answer.status_code, headers, refused=refused or "")
+                raw = await self._read(url, answer, headers, limit, spool)
             finally:
                 await answer.aclose()
         except TooLargeError:
-            return _too_large(answer.status_code, told, limit)
+            return _too_large(answer.status_code, headers, limit)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.DecodingError) as error:
             raise PermanentError(f"{url} cannot be asked for ({type(error).__name__}).") from error
         except httpx.HTTPError as error:
-            raise TransientError(f"{url} did not answer: {_told(error)}") from error
+            raise TransientError(f"{url} did not answer: {_reason(error)}") from error
         if spool is not None:
-            return Response(answer.status_code, told, b"")
-        return self._decoded(url, answer.status_code, told, raw, limit)
+            return Response(answer.status_code, headers, b"")
+        return self._decoded(url, answer.status_code, headers, raw, limit)
 
-    async def _drain(self, url: str, answer: httpx.Response, told: Mapping[str, str]) -> None:
+    async def _drain(self, url: str, answer: httpx.Response, headers: Mapping[str, str]) -> None:
         """Read a short body that nobody wants, or none at all: cheaper than another connection."""
-        declared = _declared(told)
+        declared = declared_size(headers)
         short = declared is not None and declared <= _DRAINED_BYTES
         # Without a length it is read only where it is an error page or the like, and to a bound.
         if (
@@ -539,26 +524,26 @@ class Fetcher:
                 await self._read(url, answer, {}, _DRAINED_BYTES, None)
 
     def _decoded(
-        self, url: str, status: int, told: Mapping[str, str], raw: bytes, limit: int
+        self, url: str, status: int, headers: Mapping[str, str], raw: bytes, limit: int
     ) -> Response:
         try:
-            body = decode_body(raw, told.get("content-encoding", ""), limit)
+            body = decode_body(raw, headers.get("content-encoding", ""), limit)
         except TooLargeError:
-            return _too_large(status, told, limit)
+            return _too_large(status, headers, limit)
         except BrokenEncodingError as error:
             raise TransientError(f"{url} sent a broken answer: {error}") from error
-        return Response(status, told, body)
+        return Response(status, headers, body)
 
     async def _read(
         self,
         url: str,
         answer: httpx.Response,
-        told: Mapping[str, str],
+        headers: Mapping[str, str],
         limit: int,
         spool: Spool | None,
     ) -> bytes:
         """The body as sent, or b"" when it went into the spool."""
-        if (_declared(told) or 0) > limit:
+        if (declared_size(headers) or 0) > limit:
             raise TooLargeError
         if spool is not None:
             spool.seek(0)
@@ -586,29 +571,23 @@ class Fetcher:
         return headers
 
 
-def _declared(told: Mapping[str, str]) -> int | None:
-    """How many bytes are sent, as the headers say."""
-    declared = told.get("content-length", "")
-    return int(declared) if declared.isdecimal() else None
-
-
-def _too_large(status: int, told: Mapping[str, str], limit: int) -> Response:
-    declared = _declared(told)
+def _too_large(status: int, headers: Mapping[str, str], limit: int) -> Response:
+    declared = declared_size(headers)
     # What is sent may be within the limit, and only what comes out of it over it.
     size = declared if declared is not None and declared > limit else None
-    return Response(status, told, refused=told_size(limit, size), too_large=True)
+    return Response(status, headers, refused=size_problem(limit, size), too_large=True)
 
 
-def _told_headers(answer: httpx.Response) -> dict[str, str]:
-    told: dict[str, str] = {}
-    for raw_name, raw_value in answer.headers.raw:
+def _joined(headers: httpx.Headers) -> dict[str, str]:
+    joined: dict[str, str] = {}
+    for raw_name, raw_value in headers.raw:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
         between = "\n" if name == "x-robots-tag" else ", "
-        told[name] = f"{told[name]}{between}{value}" if name in told else value
-    return told
+        joined[name] = f"{joined[name]}{between}{value}" if name in joined else value
+    return joined
 
 
-def _told(error: httpx.HTTPError) -> str:
+def _reason(error: httpx.HTTPError) -> str:
     if isinstance(error, httpx.ConnectTimeout):
         return "no connection in time"
     if isinstance(error, httpx.TimeoutException):

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from tidemark.adapters.sources.credentials import secret_headers
 from tidemark.config.settings import PROJECT
-from tidemark.config.sources import GIVEN, Connection, Pattern, SourceContext, SourceDeclaration
+from tidemark.config.sources import INTERNAL, Connection, Pattern, SourceContext, SourceDeclaration
 from tidemark.domain.connections import Credentials
 from tidemark.domain.hashing import fingerprint
 from tidemark.domain.urls import canonical_url, has_credentials
@@ -113,27 +113,23 @@ class WebsiteOptions(SourceDeclaration):
     proxy: Annotated[str, AfterValidator(_proxy), Field(repr=False)] = ""
     ca_file: str = ""
     judge: bool = True
-    max_bytes: Annotated[int, GIVEN] = 20_000_000
-    request_retries: Annotated[int, GIVEN] = 2
-    backoff: Annotated[float, GIVEN] = 0.5
-    user_agent: Annotated[str, GIVEN] = DEFAULT_USER_AGENT
-    contact: Annotated[str, GIVEN] = ""
-    credentials: Annotated[Credentials | None, GIVEN] = None
+    max_bytes: Annotated[int, INTERNAL] = 20_000_000
+    request_retries: Annotated[int, INTERNAL] = 2
+    backoff: Annotated[float, INTERNAL] = 0.5
+    user_agent: Annotated[str, INTERNAL] = DEFAULT_USER_AGENT
+    contact: Annotated[str, INTERNAL] = ""
+    credentials: Annotated[Credentials | None, INTERNAL] = None
 
     def open(self, context: SourceContext) -> Source:
         """The source itself."""
         from tidemark.adapters.sources.website.crawl import WebsiteSource
 
-        secret_headers(
-            context.credentials
-        )  # what cannot be sent is told before anything is asked for
-        given = {
-            "credentials": context.credentials,
-            "max_bytes": context.settings.max_document_bytes,
-            "user_agent": context.settings.user_agent,
-            "ca_file": str(PROJECT / self.ca_file) if self.ca_file else "",
-        }
-        return WebsiteSource(self.model_copy(update=given))
+        # What cannot be sent is an error before anything is asked for.
+        secret_headers(context.credentials)
+        ca_file = str(PROJECT / self.ca_file) if self.ca_file else ""
+        return WebsiteSource(
+            self.in_context(context, user_agent=context.settings.user_agent, ca_file=ca_file)
+        )
 
     @property
     def private_headers(self) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,7 @@ answer to /robots.txt             means
 200                               what it says (its first 500 KiB)
 other 4xx, more than 5 redirects  everything is allowed
 429, 5xx, no answer               nothing is allowed: the site cannot be crawled now
-an address that is refused        nothing is allowed (``website_addresses.py``)
+an address that is refused        nothing is allowed (``sources/network.py``)
 """
 
 import asyncio

@@ -259,10 +259,5 @@ def _pieces(spool: IO[bytes], encodings: str) -> Iterator[bytes]:
     spool.seek(0)
     pieces = decoded(iter(lambda: spool.read(_STEP_BYTES), b""), encodings, MAX_BYTES)
     first = next(pieces, b"")
-    whole = _chained(first, pieces)
+    whole = chain([first], pieces)
     return gunzipped(whole, MAX_BYTES) if first.startswith(_GZIP) else whole
-
-
-def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest

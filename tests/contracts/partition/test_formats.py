@@ -22,7 +22,8 @@ from test_partitioner import (
 )
 
 from tidemark.adapters.media import BY_SUFFIX, media_type_of_suffix
-from tidemark.adapters.partition.partitioner import DocumentPartitioner, PartitionOptions
+from tidemark.adapters.partition.options import PartitionOptions
+from tidemark.adapters.partition.partitioner import DocumentPartitioner
 from tidemark.domain.documents import PartitionedDocument, RawDocument
 from tidemark.domain.errors import ConfigurationError, DocumentError
 

@@ -12,7 +12,8 @@ from sys import executable
 import pytest
 
 from fakes.partitioner import MemoryPartitioner
-from tidemark.adapters.partition.partitioner import DocumentPartitioner, PartitionOptions
+from tidemark.adapters.partition.options import PartitionOptions
+from tidemark.adapters.partition.partitioner import DocumentPartitioner
 from tidemark.domain.documents import ElementKind, PartitionedDocument, RawDocument
 from tidemark.domain.errors import DocumentError
 from tidemark.ports import Partitioner

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 import psutil
 import pytest
 
-from tidemark.adapters.partition.partitioner import DocumentPartitioner, PartitionOptions
+from tidemark.adapters.partition.options import PartitionOptions
+from tidemark.adapters.partition.partitioner import DocumentPartitioner
 from tidemark.adapters.partition.sandbox.parent import SandboxedPartitioner, SandboxLimits
 from tidemark.domain.documents import RawDocument
 from tidemark.domain.errors import DocumentError, PermanentError, TransientError

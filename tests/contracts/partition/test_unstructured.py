@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from importlib.util import find_spec
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -82,6 +83,23 @@ def test_unstructured_tells_no_fragment_no_number_and_no_term(elements: list[Any
     assert ("ListItem", "A place") in kinds
     assert ("NarrativeText", "Quay 1 Harbour") in kinds
     assert not any("fees" in str(e.metadata.to_dict()) for e in elements)
+
+
+def test_unstructured_leaves_out_of_word_files_what_is_not_a_plain_paragraph() -> None:
+    from word_files import word_file
+
+    module = partition_module("docx")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "is_possible_narrative_text", lambda *_args, **_options: True)
+        parts = module.partition_docx(file=BytesIO(word_file()), languages=[""])
+    text = " ".join(part.text for part in parts)
+    assert "sixteen" not in text  # inserted with changes tracked
+    assert "Keeper" not in text  # a content control
+    assert "12 May" not in text  # a field
+    assert "mc" not in text  # a formula
+    assert "secret" in text  # hidden
+    titles = [part.text for part in parts if part.category == "Title"]
+    assert titles == ["Lamps"]  # neither by outline level nor by what a style is based on
 
 
 def test_the_reader_of_pages_tells_all_of_it() -> None:

@@ -3,22 +3,19 @@
 Known without importing a reader: the fingerprint, so that a run with nothing to do does not pay for it.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import PurePosixPath
-from urllib.parse import unquote, urlsplit
 
 from lxml import etree
 
 from tidemark.adapters.decoding import decode
-from tidemark.adapters.media import BY_SUFFIX
 from tidemark.adapters.partition.formats import Format, damaged, recognise
 from tidemark.adapters.partition.html.cleaner import CLEANER_VERSION
 from tidemark.adapters.partition.options import PartitionOptions
-from tidemark.domain.documents import ElementKind, PartitionedDocument, RawDocument
+from tidemark.adapters.partition.titles import title_of_name, with_title_of_headings
+from tidemark.domain.documents import PartitionedDocument, RawDocument
 from tidemark.domain.errors import DocumentError, PermanentError, TidemarkError
 from tidemark.domain.hashing import Canonical, digest_of, fingerprint
 
@@ -51,7 +48,7 @@ def _markdown(reading: Reading) -> PartitionedDocument:
 
     page = read_markdown(reading.text(), reading.raw.uri, reading.options.max_html_depth)
     elements = tuple(elements_of(page.root))
-    return _titled(PartitionedDocument(page.title, elements, page.language))
+    return with_title_of_headings(PartitionedDocument(page.title, elements, page.language))
 
 
 def _text(reading: Reading) -> PartitionedDocument:
@@ -59,7 +56,7 @@ def _text(reading: Reading) -> PartitionedDocument:
     from tidemark.adapters.partition.text.plain import read_plain_text
 
     root = read_plain_text(reading.text())
-    return _titled(PartitionedDocument("", tuple(elements_of(root))))
+    return with_title_of_headings(PartitionedDocument("", tuple(elements_of(root))))
 
 
 def _rst(reading: Reading) -> PartitionedDocument:
@@ -67,7 +64,7 @@ def _rst(reading: Reading) -> PartitionedDocument:
     from tidemark.adapters.partition.text.rst import read_rst
 
     root = read_rst(reading.text(), reading.raw.uri, reading.options.max_html_depth)
-    return _titled(PartitionedDocument("", tuple(elements_of(root))))
+    return with_title_of_headings(PartitionedDocument("", tuple(elements_of(root))))
 
 
 def _asciidoc(reading: Reading) -> PartitionedDocument:
@@ -76,17 +73,17 @@ def _asciidoc(reading: Reading) -> PartitionedDocument:
 
     page = read_asciidoc(reading.text(), reading.raw.uri)
     elements = tuple(elements_of(page.root))
-    return _titled(PartitionedDocument(page.title, elements, page.language))
+    return with_title_of_headings(PartitionedDocument(page.title, elements, page.language))
 
 
 def _docx(reading: Reading) -> PartitionedDocument:
-    from tidemark.adapters.partition.office.documents import partition_docx
+    from tidemark.adapters.partition.office.word import partition_docx
 
     return partition_docx(reading.raw.content, reading.raw.uri, reading.options.max_cells)
 
 
 def _pptx(reading: Reading) -> PartitionedDocument:
-    from tidemark.adapters.partition.office.documents import partition_pptx
+    from tidemark.adapters.partition.office.slides import partition_pptx
 
     return partition_pptx(reading.raw.content)
 
@@ -167,7 +164,7 @@ def _notebook(reading: Reading) -> PartitionedDocument:
     from tidemark.adapters.partition.data.json import partition_notebook
 
     options = reading.options
-    return _titled(
+    return with_title_of_headings(
         partition_notebook(
             reading.text(), reading.raw.uri, options.max_html_depth, options.max_output_characters
         )
@@ -204,37 +201,25 @@ READERS: dict[Format, Callable[[Reading], PartitionedDocument]] = {
 }
 
 
-def _titled(document: PartitionedDocument) -> PartitionedDocument:
-    """With its heading of the first level as the title, where nothing else names it and there is one."""
-    if document.title:
-        return document
-    tops = [e.text for e in document.elements if e.kind is ElementKind.TITLE and e.level == 1]
-    leads = bool(tops) and document.elements[0].text == tops[0]
-    return replace(document, title=tops[0]) if leads or len(tops) == 1 else document
-
-
-__all__ = ["PARTITIONER_VERSION", "DocumentPartitioner", "PartitionOptions", "title_of_name"]
-
-PARTITIONER_VERSION = 5
+PARTITIONER_VERSION = 6
 """Ours. Raise it with any change that alters elements: every document is then partitioned again."""
 
 _DECIDING = (
     "unstructured",
+    "mammoth",
     "lxml",
     "markdown-it-py",
     "mdit-py-plugins",
     "docutils",
     "pdfminer.six",
     "openpyxl",
-    "python-docx",
     "python-pptx",
     "python-oxmsg",
 )
-_MEANINGLESS_STEMS = frozenset({"index", "readme", "default", "home", "untitled", "document"})
 
 
 class DocumentPartitioner:
-    """Cleans and partitions documents of every format that ``unstructured_sniff`` names."""
+    """Cleans and partitions documents of every format that ``formats`` names."""
 
     def __init__(
         self,
@@ -299,15 +284,6 @@ class DocumentPartitioner:
                 "Check the document, or exclude it from the source.",
             )
         return document if document.title else replace(document, title=title_of_name(raw.uri))
-
-
-def title_of_name(uri: str) -> str:
-    """A title from a file's name, "" where it says nothing (index.html, a URL without a file)."""
-    path = PurePosixPath(unquote(urlsplit(uri).path or uri))
-    if path.suffix.lower() not in BY_SUFFIX:
-        return ""
-    words = re.sub(r"[-_.\s]+", " ", path.stem).strip()
-    return "" if words.lower() in _MEANINGLESS_STEMS else words
 
 
 def _version(package: str) -> str:

@@ -91,18 +91,6 @@ def virtual_bytes() -> int:
     return pages * resource.getpagesize()
 
 
-@lru_cache(maxsize=1)
-def docx_partitioner() -> Partition:
-    """``partition_docx``, which takes headings from paragraph styles alone."""
-    return _office("docx")
-
-
-@lru_cache(maxsize=1)
-def pptx_partitioner() -> Partition:
-    """``partition_pptx``, which takes headings from title shapes alone."""
-    return _office("pptx")
-
-
 def partition_module(name: str) -> ModuleType:
     """The module ``unstructured.partition.<name>``, prepared as above."""
     with _outside_the_bound():
@@ -110,12 +98,14 @@ def partition_module(name: str) -> ModuleType:
         return import_module(f"unstructured.partition.{name}")
 
 
-def _office(name: str) -> Partition:
-    module = partition_module(name)
+@lru_cache(maxsize=1)
+def pptx_partitioner() -> Partition:
+    """``partition_pptx``, which takes headings from title shapes alone."""
+    module = partition_module("pptx")
 
     def narrative(*_args: Any, **_kwargs: Any) -> bool:
         return True
 
     module.__dict__["is_possible_narrative_text"] = narrative
-    partition: Partition = module.__dict__[f"partition_{name}"]
+    partition: Partition = module.__dict__["partition_pptx"]
     return partition

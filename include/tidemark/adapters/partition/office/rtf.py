@@ -12,7 +12,7 @@ from tidemark.adapters.partition.formats import damaged
 from tidemark.adapters.partition.html.lines import LINE_END
 from tidemark.adapters.partition.html.reader import elements_of
 from tidemark.adapters.partition.html.tree import add_block
-from tidemark.adapters.partition.office.documents import sensible_title
+from tidemark.adapters.partition.titles import sensible_title
 from tidemark.domain.documents import ElementKind, PartitionedDocument
 
 # Control words by what they do to a reader of text.

@@ -18,7 +18,8 @@ from lxml import etree
 from openpyxl import load_workbook
 
 from tidemark.adapters.partition.html.tables import REPEAT_BUDGET, header_rows_of, join_cells
-from tidemark.adapters.partition.office.documents import core_properties, too_many_cells
+from tidemark.adapters.partition.office.word import too_many_cells
+from tidemark.adapters.partition.titles import core_properties
 from tidemark.domain.documents import CELL, Element, ElementKind, PartitionedDocument
 
 # The merged cells of a workbook, which its rows do not tell: the value is in the first of them alone.

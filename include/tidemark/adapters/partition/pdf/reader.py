@@ -11,9 +11,9 @@ from typing import Any
 
 from tidemark.adapters.partition.html.tables import header_rows_of, join_cells
 from tidemark.adapters.partition.html.tree import language_code
-from tidemark.adapters.partition.office.documents import sensible_title
 from tidemark.adapters.partition.options import PdfStrategy
 from tidemark.adapters.partition.pdf.lines import Line, read_pdf
+from tidemark.adapters.partition.titles import sensible_title
 from tidemark.domain.documents import CELL, Element, ElementKind, PartitionedDocument
 from tidemark.domain.errors import ConfigurationError, DocumentError
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from worlds import World
 
-from tidemark.adapters.partition.partitioner import title_of_name
+from tidemark.adapters.partition.titles import title_of_name
 from tidemark.domain.documents import PartitionedDocument, RawDocument
 from tidemark.ports import Partitioner
 

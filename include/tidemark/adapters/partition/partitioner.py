@@ -212,6 +212,7 @@ _DECIDING = (
     "mdit-py-plugins",
     "docutils",
     "pdfminer.six",
+    "pdfplumber",
     "openpyxl",
     "python-pptx",
     "python-oxmsg",

@@ -1,233 +1,90 @@
 """A PDF's text as lines with their place and font, without running headers and footers."""
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Protocol, TypeVar
 
-from pdfminer.converter import PDFPageAggregator
-from pdfminer.layout import (
-    LAParams,
-    LTChar,
-    LTContainer,
-    LTCurve,
-    LTFigure,
-    LTItem,
-    LTLine,
-    LTPage,
-    LTRect,
-    LTTextBox,
-    LTTextLine,
-)
+from pdfminer.layout import LTChar, LTCurve, LTFigure, LTItem, LTPage, LTTextBox, LTTextLine
 from pdfminer.pdfdocument import PDFDocument, PDFEncryptionError, PDFPasswordIncorrect
 from pdfminer.pdfexceptions import PDFException
-from pdfminer.pdfinterp import PDFPageInterpreter, PDFResourceManager
 from pdfminer.pdfpage import PDFPage
-from pdfminer.pdfparser import PDFParser
 from pdfminer.pdftypes import resolve1
 from pdfminer.psexceptions import PSException
 from pdfminer.utils import decode_text
+from pdfplumber.page import Page
+from pdfplumber.pdf import PDF
+from pdfplumber.table import Table
+from pdfplumber.utils.exceptions import MalformedPDFException, PdfminerException
 
+from tidemark.adapters.partition.formats import damaged, locked
 from tidemark.domain.errors import DocumentError
 
-# Ruled tables of a PDF page: the lines drawn around cells tell which characters belong to which cell.
-
 _SNAP = 3.0
-_THIN = 2.5
+"""Points by which lines may miss each other and still meet."""
 _MAX_RULES = 4000
 
 
 @dataclass(frozen=True, slots=True)
 class RuledTable:
-    """rows: texts of the cells. x0, bottom, x1, top: points, from the page's lower left corner."""
+    """rows: texts of the cells. x0, top, x1, bottom: points, from the page's upper left corner."""
 
     rows: tuple[tuple[str, ...], ...]
     x0: float
-    bottom: float
-    x1: float
     top: float
+    x1: float
+    bottom: float
 
     def holds(self, x: float, y: float) -> bool:
-        return self.x0 <= x <= self.x1 and self.bottom <= y <= self.top
+        return self.x0 <= x <= self.x1 and self.top <= y <= self.bottom
 
 
-@dataclass(slots=True)
-class _Rule:
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-
-    @property
-    def horizontal(self) -> bool:
-        return self.x1 - self.x0 > self.y1 - self.y0
-
-    def touches(self, other: "_Rule") -> bool:
-        return (
-            self.x0 <= other.x1 + _SNAP
-            and other.x0 <= self.x1 + _SNAP
-            and self.y0 <= other.y1 + _SNAP
-            and other.y0 <= self.y1 + _SNAP
-        )
-
-
-def ruled_tables(layout: Iterable[LTItem]) -> list[RuledTable]:
+def ruled_tables(page: Page) -> list[RuledTable]:
     """The tables of a page that have lines between their rows and their columns."""
-    rules = list(_rules(layout))
-    if not 5 <= len(rules) <= _MAX_RULES:
+    if not _may_have_tables(page.layout):
         return []
-    grids = []
-    for group in _connected(rules):
-        xs = _positions(
-            [r.x0 for r in group if not r.horizontal] + [r.x1 for r in group if not r.horizontal]
-        )
-        ys = _positions(
-            [r.y0 for r in group if r.horizontal] + [r.y1 for r in group if r.horizontal]
-        )
-        if len(xs) >= 3 and len(ys) >= 3:
-            grids.append((xs, ys, group))
-    if not grids:
-        return []
-    chars = list(_chars(layout))
-    tables = [_table(xs, ys, group, chars) for xs, ys, group in grids]
-    return [
-        table for table in tables if sum(1 for row in table.rows if sum(map(bool, row)) > 1) >= 2
-    ]
+    left, upper = page.bbox[:2]
+    tables: list[RuledTable] = []
+    for table in page.find_tables():
+        rows = _rows(table)
+        if sum(1 for row in rows if sum(map(bool, row)) > 1) >= 2:
+            x0, top, x1, bottom = table.bbox
+            tables.append(RuledTable(rows, x0 - left, top - upper, x1 - left, bottom - upper))
+    return tables
 
 
-def _rules(items: Iterable[LTItem]) -> Iterator[_Rule]:
-    for item in items:
-        if isinstance(item, LTLine | LTRect) or (isinstance(item, LTCurve) and item.pts):
-            wide, high = item.x1 - item.x0, item.y1 - item.y0
-            if wide <= _THIN or high <= _THIN:
-                yield _Rule(item.x0, item.y0, item.x1, item.y1)
-            elif isinstance(item, LTRect):
-                yield _Rule(item.x0, item.y0, item.x0, item.y1)
-                yield _Rule(item.x1, item.y0, item.x1, item.y1)
-                yield _Rule(item.x0, item.y0, item.x1, item.y0)
-                yield _Rule(item.x0, item.y1, item.x1, item.y1)
+def _may_have_tables(layout: LTPage) -> bool:
+    """Whether there are lines enough for two rows and two columns: to look for tables takes time."""
+    rules = [item for item in layout if isinstance(item, LTCurve)]
+    columns = {round(x / _SNAP) for r in rules if r.height > _SNAP for x in (r.x0, r.x1)}
+    rows = {round(y / _SNAP) for r in rules if r.width > _SNAP for y in (r.y0, r.y1)}
+    return len(rules) <= _MAX_RULES and len(columns) >= 3 and len(rows) >= 3
 
 
-def _connected(rules: Sequence[_Rule]) -> list[list[_Rule]]:
-    """Rules in groups of those that touch, in the order of the page from the top."""
-    groups: list[tuple[_Rule, list[_Rule]]] = []
-    for rule in sorted(rules, key=lambda r: (-r.y1, r.x0)):
-        box, members = _Rule(rule.x0, rule.y0, rule.x1, rule.y1), [rule]
-        apart: list[tuple[_Rule, list[_Rule]]] = []
-        for other, theirs in groups:
-            if box.touches(other):
-                box = _Rule(
-                    min(box.x0, other.x0),
-                    min(box.y0, other.y0),
-                    max(box.x1, other.x1),
-                    max(box.y1, other.y1),
-                )
-                members = theirs + members
-            else:
-                apart.append((other, theirs))
-        groups = [*apart, (box, members)]
-    return [members for _, members in groups]
-
-
-def _positions(values: Iterable[float]) -> list[float]:
-    """Distinct positions, near ones as one."""
-    found: list[float] = []
-    for value in sorted(values):
-        if not found or value - found[-1] > _SNAP:
-            found.append(value)
-    return found
-
-
-def _chars(items: Iterable[LTItem]) -> Iterator[LTChar]:
-    for item in items:
-        if isinstance(item, LTChar):
-            yield item
-        elif isinstance(item, LTContainer):
-            yield from _chars(item)
-
-
-def _table(
-    xs: Sequence[float], ys: Sequence[float], rules: Sequence[_Rule], chars: Sequence[LTChar]
-) -> RuledTable:
-    spans = _spans(xs, ys, rules)
-    cells: dict[tuple[int, int], list[LTChar]] = {}
-    for char in chars:
-        column = _slot(xs, (char.x0 + char.x1) / 2)
-        row = _slot(ys, (char.y0 + char.y1) / 2)
-        if column is not None and row is not None:
-            cells.setdefault(spans[row, column], []).append(char)
-    texts = {place: _text_of_pdf_tables(found) for place, found in cells.items()}
-    top = len(ys) - 2
-    rows: list[tuple[str, ...]] = []
-    for row in range(top, -1, -1):
-        line: list[str] = []
-        for column in range(len(xs) - 1):
-            place = spans[row, column]
-            # A cell is said again in the rows that it reaches into; over columns only where it names them.
-            again = place[1] == column or row == top
-            line.append(texts.get(place, "") if again else "")
-        rows.append(tuple(line))
-    return RuledTable(tuple(row for row in rows if any(row)), xs[0], ys[0], xs[-1], ys[-1])
-
-
-def _spans(
-    xs: Sequence[float], ys: Sequence[float], rules: Sequence[_Rule]
-) -> dict[tuple[int, int], tuple[int, int]]:
-    """For each slot of the grid the first slot, from the upper left, of the cell that it belongs to.
-
-    Two slots are one cell where no line is drawn between them.
-    """
-    upright: set[tuple[int, int]] = set()
-    level: set[tuple[int, int]] = set()
-    for rule in rules:
-        for place, edge in enumerate(ys if rule.horizontal else xs):
-            if abs(edge - (rule.y0 if rule.horizontal else rule.x0)) > _SNAP:
+def _rows(table: Table) -> tuple[tuple[str, ...], ...]:
+    """A cell stands again in the rows that it reaches into; over columns only where it names them."""
+    xs = sorted({x for cell in table.cells for x in (cell[0], cell[2])})
+    ys = sorted({y for cell in table.cells for y in (cell[1], cell[3])})
+    grid = [[""] * (len(xs) - 1) for _ in ys[1:]]
+    for row, texts in zip(table.rows, table.extract(x_tolerance_ratio=0.18), strict=True):
+        for cell, text in zip(row.cells, texts, strict=True):
+            if cell is None or not text:
                 continue
-            along, low, high = (xs, rule.x0, rule.x1) if rule.horizontal else (ys, rule.y0, rule.y1)
-            for slot in range(len(along) - 1):
-                if low - _SNAP <= (along[slot] + along[slot + 1]) / 2 <= high + _SNAP:
-                    (level if rule.horizontal else upright).add((place, slot))
-    owners: dict[tuple[int, int], tuple[int, int]] = {}
-    for row in range(len(ys) - 2, -1, -1):
-        for column in range(len(xs) - 1):
-            owner = (row, column)
-            if column and (column, row) not in upright:
-                owner = owners[row, column - 1]
-            elif row < len(ys) - 2 and (row + 1, column) not in level:
-                owner = owners[row + 1, column]
-            owners[row, column] = owner
-    return owners
-
-
-def _slot(edges: Sequence[float], value: float) -> int | None:
-    for index in range(len(edges) - 1):
-        if edges[index] - _SNAP / 2 <= value < edges[index + 1]:
-            return index
-    return None
-
-
-def _text_of_pdf_tables(chars: Sequence[LTChar]) -> str:
-    """Characters of a cell as its reader takes them: by lines from the top, by place within a line."""
-    parts: list[str] = []
-    before: LTChar | None = None
-    for char in sorted(
-        chars, key=lambda c: (-round((c.y0 + c.y1) / 2 / max(c.size * 0.6, 1)), c.x0)
-    ):
-        if before is not None and (char.x0 < before.x0 or char.x0 - before.x1 > before.size * 0.18):
-            parts.append(" ")
-        parts.append(char.get_text())
-        before = char
-    return " ".join("".join(parts).split())
+            first, end = bisect_left(xs, cell[0]), bisect_left(xs, cell[2])
+            for line in range(bisect_left(ys, cell[1]), bisect_left(ys, cell[3])):
+                for column in range(first, end if line == 0 else first + 1):
+                    grid[line][column] = " ".join(text.split())
+    return tuple(tuple(row) for row in grid if any(row))
 
 
 # Running headers, footers and page numbers: what stands at the edge of pages and is none of their text.
 #
 # A line at the edge goes when it returns there on many pages (numbers aside), when it is the page's number,
-# or
-# when it stands where other pages have a line that returns, set apart from the text: the name of a chapter
-# in the header changes with the chapter, and a chapter may be one page long.
+# or when it stands where other pages have a line that returns, set apart from the text: the name of a
+# chapter in the header changes with the chapter, and a chapter may be one page long.
 
 _Key = TypeVar("_Key")
 
@@ -250,7 +107,7 @@ _PAGE_NUMBER = re.compile(
 
 
 class Placed(Protocol):
-    """What is asked of a line (see ``pdf_lines.Line``)."""
+    """What is asked of a ``Line``."""
 
     @property
     def text(self) -> str: ...
@@ -291,7 +148,7 @@ def _in_slots(edge: dict[int, Placed], lines: Sequence[Placed], pages: int) -> s
     """Lines at a height where most pages have one, mostly the same as on another page."""
     slots: dict[int, list[int]] = defaultdict(list)
     for index, line in edge.items():
-        slots[_slot_of_pdf_running_lines(line)].append(index)
+        slots[_height_slot(line)].append(index)
     texts = _text_areas(lines)
     found: set[int] = set()
     for indices in slots.values():
@@ -371,16 +228,14 @@ def _at_edge(line: Placed) -> bool:
     return line.bottom < line.height * _EDGE or line.top > line.height * (1 - _EDGE)
 
 
-def _slot_of_pdf_running_lines(line: Placed) -> int:
+def _height_slot(line: Placed) -> int:
     """The height where a line stands, to a few points; pages of another size have places of their own."""
     return round(line.top / 6)
 
 
 def _shape(line: Placed) -> tuple[str, int]:
     """The text without its numbers, and where it stands."""
-    return re.sub(r"\d+", "#", " ".join(line.text.split()).lower()), _slot_of_pdf_running_lines(
-        line
-    )
+    return re.sub(r"\d+", "#", " ".join(line.text.split()).lower()), _height_slot(line)
 
 
 _BOLD = re.compile(r"bold|black|heavy|semib|demi", re.IGNORECASE)
@@ -425,16 +280,12 @@ def read_pdf(content: bytes, name: str, max_pages: int) -> PdfText:
     Raises ``DocumentError`` for a file that is locked, damaged, too long or without text.
     """
     try:
-        document = PDFDocument(PDFParser(BytesIO(content)))
+        document = PDF(BytesIO(content), laparams={})
         lines = list(_lines(document, name, max_pages))
-        title, language = _of_itself(document)
-    except (PDFPasswordIncorrect, PDFEncryptionError) as error:
-        raise DocumentError(
-            "partition", f"{name} is encrypted.", "Save it without a password."
-        ) from error
-    except DocumentError:
-        raise
+        title, language = _of_itself(document.doc)
     except (
+        PdfminerException,
+        MalformedPDFException,
         PDFException,
         PSException,
         ValueError,
@@ -447,11 +298,10 @@ def read_pdf(content: bytes, name: str, max_pages: int) -> PdfText:
         RecursionError,
     ) as error:
         # pdfminer lets whatever a broken file provokes through.
-        raise DocumentError(
-            "partition",
-            f"{name} is damaged or was cut short ({type(error).__name__}: {error}).",
-            "Fetch or export the file again.",
-        ) from error
+        cause = error.args[0] if isinstance(error, PdfminerException) else error
+        if isinstance(cause, PDFPasswordIncorrect | PDFEncryptionError):
+            raise locked(name) from error
+        raise damaged(name, f"{type(cause).__name__}: {cause}") from error
     running = running_lines(lines)
     kept = [line for index, line in enumerate(lines) if index not in running]
     if not any(line.table or re.search(r"\w", line.text) for line in kept):
@@ -463,39 +313,34 @@ def read_pdf(content: bytes, name: str, max_pages: int) -> PdfText:
     return PdfText(kept, title, language)
 
 
-def _lines(document: PDFDocument, name: str, max_pages: int) -> Iterator[Line]:
-    resources = PDFResourceManager()
-    device = PDFPageAggregator(resources, laparams=LAParams())
-    interpreter = PDFPageInterpreter(resources, device)
-    for number, page in enumerate(PDFPage.create_pages(document), start=1):
+def _lines(document: PDF, name: str, max_pages: int) -> Iterator[Line]:
+    for number, page in enumerate(PDFPage.create_pages(document.doc), start=1):
         if number > max_pages:
             raise DocumentError(
                 "partition",
                 f"{name} has more than {max_pages} pages.",
                 "Exclude it from the source, or split it: this limit is no setting.",
             )
-        interpreter.process_page(page)
-        layout = device.get_result()
-        yield from _page_lines(layout, number)
+        yield from _page_lines(Page(document, page, page_number=number), number)
 
 
-def _page_lines(layout: LTPage, number: int) -> Iterator[Line]:
+def _page_lines(page: Page, number: int) -> Iterator[Line]:
     """The lines of a page; a table stands where the first of its lines would."""
-    tables = ruled_tables(layout)
-    given: set[int] = set()
+    layout: LTPage = page.layout
+    tables = ruled_tables(page)
+    placed: set[int] = set()
     for box_number, box in enumerate(_boxes(layout)):
-        for line in box:
-            if not isinstance(line, LTTextLine) or not line.get_text().strip():
+        for text_line in box:
+            if not isinstance(text_line, LTTextLine) or not text_line.get_text().strip():
                 continue
-            x, y = (line.x0 + line.x1) / 2, (line.y0 + line.y1) / 2
+            line = _line(text_line, number, box_number, layout.height)
+            x, y = (line.x0 + line.x1) / 2, (line.top + line.bottom) / 2
             inside = next((i for i, table in enumerate(tables) if table.holds(x, y)), None)
             if inside is None:
-                yield _line(line, number, box_number, layout.height)
-            elif inside not in given:
-                given.add(inside)
-                table = tables[inside]
-                drawn = _line(line, number, -1 - inside, layout.height)
-                yield replace(drawn, text="", table=table.rows)
+                yield line
+            elif inside not in placed:
+                placed.add(inside)
+                yield replace(line, box=-1 - inside, text="", table=tables[inside].rows)
 
 
 def _boxes(container: Iterable[LTItem]) -> Iterator[LTTextBox]:

@@ -1,4 +1,4 @@
-"""How a PDF is read: by its own text, or by recognising what its pages show, where that is switched on."""
+"""How a PDF is read: by its own text, or by OCR of what its pages show, where that is switched on."""
 
 import re
 from collections import Counter
@@ -51,7 +51,7 @@ def partition_pdf(content: bytes, name: str, max_pages: int) -> PartitionedDocum
     words = {
         word for line in read.lines for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", line.text)
     }
-    elements = list(_across_pages(_elements_of_unstructured_pdf(paragraphs, levels, words), words))
+    elements = list(_across_pages(_text_elements(paragraphs, levels, words), words))
     title = sensible_title(read.title)
     if not title:
         # The largest heading of the first page stands for a title.
@@ -140,13 +140,13 @@ def _heading_levels(paragraphs: Sequence[_Paragraph], body: tuple[float, bool]) 
     return {i: min(sizes.index(line.size) + 1, 6) for i, line in found.items()}
 
 
-def _elements_of_unstructured_pdf(
+def _text_elements(
     paragraphs: Sequence[_Paragraph], levels: dict[int, int], words: set[str]
 ) -> Iterator[Element]:
     for index, paragraph in enumerate(paragraphs):
         page = paragraph.first.page
         if paragraph.first.table is not None:
-            yield _table_of_unstructured_pdf(paragraph.first.table, page)
+            yield _ruled_table(paragraph.first.table, page)
             continue
         if paragraph.first.mono:
             yield Element(ElementKind.CODE, _verbatim(paragraph.lines), None, page)
@@ -168,7 +168,7 @@ def _elements_of_unstructured_pdf(
             yield Element(ElementKind.TEXT, text, None, page)
 
 
-def _table_of_unstructured_pdf(rows: Sequence[Sequence[str]], page: int) -> Element:
+def _ruled_table(rows: Sequence[Sequence[str]], page: int) -> Element:
     cells = [list(row) for row in rows]
     text = "\n".join(join_cells(row) for row in cells)
     return Element(ElementKind.TABLE, text, None, page, header_rows=header_rows_of(cells))

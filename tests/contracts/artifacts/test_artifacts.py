@@ -1,9 +1,11 @@
 """What every ArtifactStore must do: in memory, in a folder, and in an object store's stand-in."""
 
+import errno
 import os
 import signal
 import time
 import tracemalloc
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -14,8 +16,8 @@ from hypothesis import strategies as st
 from processes import start_python
 
 from fakes.artifacts import MemoryArtifacts
-from tidemark.adapters.artifacts.store import FsspecArtifacts, _written_at
-from tidemark.domain.errors import ConfigurationError, PermanentError
+from tidemark.adapters.artifacts.store import FsspecArtifacts, LocalFolder, _written_at
+from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
 from tidemark.ports import ArtifactStore
 
 EACH_EXAMPLE_MAY_SHARE_THE_STORE = settings(
@@ -324,6 +326,43 @@ def test_a_name_longer_than_the_file_system_takes_is_a_permanent_error(folder: P
     store = FsspecArtifacts(str(folder))
     with pytest.raises(PermanentError, match="too long"):
         store.write("a" * 300, b"x")
+
+
+@pytest.mark.parametrize(
+    ("method", "call", "answer"),
+    [
+        ("open", lambda store: store.read("a"), b"one\n"),
+        ("open", lambda store: list(store.lines("a")), ["one"]),
+        ("put", lambda store: store.write("b", b"two"), None),
+        ("size", lambda store: store.exists("a"), True),
+        ("delete", lambda store: store.delete("a"), True),
+        ("keys", lambda store: list(store.keys()), ["a"]),
+        ("entries", lambda store: [e.size for e in store.entries()], [4]),
+    ],
+)
+def test_a_store_that_is_away_is_asked_again(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    call: Callable[[ArtifactStore], object],
+    answer: object,
+) -> None:
+    whole = getattr(LocalFolder, method)
+    tries: list[str] = []
+
+    def away_at_first(*arguments: object) -> object:
+        tries.append(method)
+        if len(tries) == 1:
+            raise OSError(errno.EIO, "The network is away.")
+        return whole(*arguments)
+
+    FsspecArtifacts(str(folder)).write("a", b"one\n")
+    monkeypatch.setattr(LocalFolder, method, away_at_first)
+    with pytest.raises(TransientError):
+        call(FsspecArtifacts(str(folder)))
+    tries.clear()
+    assert call(FsspecArtifacts(str(folder), retry_timeout=30)) == answer
+    assert len(tries) > 1
 
 
 def test_lines_of_a_large_value_are_not_held_in_memory(folder: Path) -> None:

@@ -6,6 +6,7 @@
                                               the last error is raised
     one that gives an iterator                the same until its first item (or its end) has come; after
                                               that the error passes, for a scan cannot be taken up again
+                                              (but for one of a Qdrant server: each page is a plain call)
     ``session``, ``lock``, ``writer``         passes: whoever entered them must know that they were lost
     entering ``lock_documents``               made again: nothing has been done under the locks yet
     a call of the ledger's in that block,     passes at once (below)

@@ -28,10 +28,14 @@ WRITTEN = {"result": {"operation_id": 1, "status": "completed"}, "status": "ok",
 
 @dataclass
 class Played:
-    """A server that gives one answer to everything and keeps what it was asked."""
+    """A server that gives one answer to everything and keeps what it was asked.
+
+    away: the numbers, from 1, of the requests that it does not answer.
+    """
 
     url: str = ""
     status: int = 200
+    away: frozenset[int] = frozenset()
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = json.dumps(WRITTEN).encode()
     by_path: dict[str, object] = field(default_factory=dict)
@@ -56,7 +60,7 @@ def server() -> Iterator[Played]:
             body = played.body
             if path in played.by_path:
                 body = json.dumps({"result": played.by_path[path], "status": "ok"}).encode()
-            self.send_response(played.status)
+            self.send_response(503 if len(played.asked) in played.away else played.status)
             for name, value in played.headers.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
@@ -122,6 +126,22 @@ def test_a_server_that_is_away_is_transient_and_shows_no_secret() -> None:
     ) as caught:
         index.generations()
     assert "hush" not in str(caught.value)
+
+
+def test_each_page_of_a_scan_waits_for_a_server_that_is_away(server: Played) -> None:
+    records = [{"id": str(identity(n)), "payload": {}} for n in (1, 2)]
+    pages = [
+        {"points": [records[0]], "next_page_offset": records[1]["id"]},
+        {"points": [records[1]], "next_page_offset": None},
+    ]
+    scroll = "/collections/tidemark__g1/points/scroll"
+    server.by_path, server.away = {scroll: pages[0]}, frozenset({1, 3})
+    scan = QdrantServerIndex(server.url, retry_timeout=30).scan_points(1)
+    assert next(scan).point_id == identity(1)
+    server.by_path = {scroll: pages[1]}
+    assert [point.point_id for point in scan] == [identity(2)]
+    offsets = [body.get("offset") for body in server.bodies(scroll)]
+    assert offsets == [None, None, records[1]["id"], records[1]["id"]]
 
 
 def test_it_wants_a_url_or_a_client() -> None:

@@ -299,6 +299,8 @@ def read_pdf(content: bytes, name: str, max_pages: int) -> PdfText:
     ) as error:
         # pdfminer lets whatever a broken file provokes through.
         cause = error.args[0] if isinstance(error, PdfminerException) else error
+        if isinstance(cause, MemoryError):  # the machine's: no document is to blame
+            raise cause from error
         if isinstance(cause, PDFPasswordIncorrect | PDFEncryptionError):
             raise locked(name) from error
         raise damaged(name, f"{type(cause).__name__}: {cause}") from error

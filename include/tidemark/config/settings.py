@@ -141,13 +141,13 @@ def expand_environment(text: str, where: str) -> str:
     """
 
     def value(match: re.Match[str]) -> str:
-        found = os.environ.get(match["name"]) or match["default"]
-        if found is None:
+        replacement = os.environ.get(match["name"]) or match["default"]
+        if replacement is None:
             raise ConfigurationError(
                 f"{where}: the environment variable {match['name']} is not set.",
                 f"Set it, or write ${{{match['name']}:-default}}.",
             )
-        return found
+        return replacement
 
     return _REFERENCE.sub(value, text)
 
@@ -177,16 +177,16 @@ class EnvironmentConnections:
 
 
 def _from_json(name: str, text: str) -> Credentials:
-    found = json.loads(text)
-    extra = found.get("extra") or {}
+    fields = json.loads(text)
+    extra = fields.get("extra") or {}
     return Credentials(
         name,
-        str(found.get("conn_type") or ""),
-        str(found.get("login") or ""),
-        str(found.get("password") or ""),
-        str(found.get("host") or ""),
-        str(found.get("schema") or ""),
-        int(found["port"]) if found.get("port") else None,
+        str(fields.get("conn_type") or ""),
+        str(fields.get("login") or ""),
+        str(fields.get("password") or ""),
+        str(fields.get("host") or ""),
+        str(fields.get("schema") or ""),
+        int(fields["port"]) if fields.get("port") else None,
         json.loads(extra) if isinstance(extra, str) else dict(extra),
     )
 

@@ -53,10 +53,10 @@ class LocatedYaml:
         """The file, the line and the dotted path of a key; the nearest line when it is not there."""
         node, line = self._tree, 1
         for part in path:
-            found = _child(node, str(part))
-            if found is None:
+            child = _child(node, str(part))
+            if child is None:
                 break
-            line, node = found
+            line, node = child
         return located(self.file, line, path)
 
 

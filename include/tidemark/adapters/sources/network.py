@@ -97,12 +97,12 @@ def _embedded(address: IPv6Address) -> IPv4Address | None:
     return None
 
 
-def permitted(host: str, found: Iterable[Any], *, allow_private: bool) -> list[str]:
+def permitted(host: str, answers: Iterable[Any], *, allow_private: bool) -> list[str]:
     """Of the answers of ``getaddrinfo`` for a host, the addresses that may be connected to.
 
     Raises ``AddressRefusedError`` when there are some and none of them may.
     """
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in answers))
     if allow_private:
         return addresses
     public = [a for a in addresses if is_public(ip_address(a.partition("%")[0]))]
@@ -120,10 +120,10 @@ def judged_addresses(host: str, port: int, *, allow_private: bool) -> list[str]:
     Raises ``AddressRefusedError`` when none of them may, ``OSError`` when there is none.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as error:
         raise OSError(f"the name {host} cannot be resolved") from error
-    return permitted(host, found, allow_private=allow_private)
+    return permitted(host, answers, allow_private=allow_private)
 
 
 def guarded_socket(host: str, port: int, timeout: float, *, allow_private: bool) -> socket.socket:

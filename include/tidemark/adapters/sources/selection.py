@@ -105,7 +105,7 @@ def media_type(relative: str) -> str | None:
     return media_type_of_suffix(PurePosixPath(relative).suffix.lower())
 
 
-def end_of(
+def listing_end(
     problems: list[str], *, listed: bool, allow_empty: bool, known: Known, place: str
 ) -> CrawlEnd:
     """The end of a listing; one that is empty, though documents are known, is not believed."""
@@ -123,7 +123,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def limited(limit: int | None) -> str:
+def limit_problem(limit: int | None) -> str:
     """The problem of a listing that was cut off."""
     return f"It was limited to {limit:,} documents."
 
@@ -175,8 +175,8 @@ class FolderWalk:
 
     def _folder(self, path: str, relative: str, above: frozenset[str]) -> Iterator[LocalEntry]:
         try:
-            with os.scandir(path) as found:
-                children = sorted(found, key=lambda child: child.name)
+            with os.scandir(path) as listed:
+                children = sorted(listed, key=lambda child: child.name)
         except OSError as error:
             self.problems.append(
                 f"The folder {relative or path} cannot be listed: {error.strerror}."

@@ -196,10 +196,10 @@ class WebdavStore(FolderStore):
     def entries(self, problems: list[str]) -> Iterator[Entry]:
         """Walk it; a place that is one file is that file alone."""
         try:
-            found = self._listed(self._web.url, 0)
+            listed = self._listed(self._web.url, 0)
         except FileNotFoundError as error:
             raise PermanentError(f"There is no {self.place}.", "Check the path.") from error
-        url, (entry, is_folder) = next(iter(found.items()), ("", (None, True)))
+        url, (entry, is_folder) = next(iter(listed.items()), ("", (None, True)))
         if entry is not None and not is_folder:
             yield entry
         else:
@@ -210,8 +210,8 @@ class WebdavStore(FolderStore):
         return self._checked(entry, content, limit)
 
     def refresh(self, entry: Entry) -> Entry:
-        for found, _ in self._listed(entry.key, 0).values():
-            return replace(found, relative=entry.relative, key=entry.key)
+        for now, _ in self._listed(entry.key, 0).values():
+            return replace(now, relative=entry.relative, key=entry.key)
         raise FileNotFoundError(entry.key)
 
     def close(self) -> None:

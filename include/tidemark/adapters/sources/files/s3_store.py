@@ -70,11 +70,11 @@ class S3Store(Store):
     def entries(self, problems: list[str]) -> Iterator[Entry]:
         """In order of keys. A key that names one object, and no folder, lists that object."""
         prefix = f"{self._key.rstrip('/')}/" if self._key.strip("/") else ""
-        found = False
+        is_folder = False
         for entry in self._listed(prefix):
-            found = True
+            is_folder = True
             yield entry
-        if not found and media_type(self._key) is not None:
+        if not is_folder and media_type(self._key) is not None:
             with suppress(FileNotFoundError):
                 yield self._one(self._key, self._key.rpartition("/")[2])
 
@@ -99,10 +99,10 @@ class S3Store(Store):
             sync(self._system.loop, self._system._s3.close)  # noqa: SLF001 - as above
 
     def _one(self, key: str, relative: str) -> Entry:
-        found = next(self._listed(key, page=1), None)
-        if found is None or found.key != key:
+        entry = next(self._listed(key, page=1), None)
+        if entry is None or entry.key != key:
             raise FileNotFoundError(key)
-        return replace(found, relative=relative)
+        return replace(entry, relative=relative)
 
     def _listed(self, prefix: str, page: int = _PAGE) -> Iterator[Entry]:
         pages = self._version_pages if self._versions else self._pages

@@ -37,9 +37,9 @@ from tidemark.adapters.sources.selection import (
     FileRules,
     FolderWalk,
     LocalEntry,
-    end_of,
     is_hidden,
-    limited,
+    limit_problem,
+    listing_end,
     media_type,
     quoted,
     too_large,
@@ -153,7 +153,7 @@ class RemoteFiles:
                 yield from self._items(store, known, limit)
         except TidemarkError as error:
             self._problems.append(str(error))
-        yield end_of(
+        yield listing_end(
             self._problems,
             listed=bool(self._listed),
             allow_empty=self._options.allow_empty,
@@ -169,16 +169,16 @@ class RemoteFiles:
     def _items(self, store: Store, known: Known, limit: int | None) -> Iterator[CrawlItem]:
         count = 0
         for entry in store.entries(self._problems):
-            found = self._item(store, entry, known)
-            if found is not None:
-                yield found
+            item = self._item(store, entry, known)
+            if item is not None:
+                yield item
                 self._listed += 1
-                count += found.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
+                count += item.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
             if count == limit:
-                self._problems.append(limited(limit))
+                self._problems.append(limit_problem(limit))
                 return
             if self._outages == _OUTAGES_IN_A_ROW:
-                detail = found.detail if found else ""
+                detail = item.detail if item else ""
                 self._problems.append(f"{self._outages} files in a row could not be read: {detail}")
                 return
 
@@ -194,14 +194,14 @@ class RemoteFiles:
         if refused or kind is None:
             return CrawlItem(SourceItem(uri), Outcome.EXCLUDED, detail=refused)
         try:
-            found = self._read(store, replace(entry, uri=uri), kind, known)
+            item = self._read(store, replace(entry, uri=uri), kind, known)
         except FileNotFoundError:
             return CrawlItem(SourceItem(uri), Outcome.GONE, detail="was deleted meanwhile")
         except TidemarkError as error:
             self._outages += isinstance(error, TransientError)
             return CrawlItem(SourceItem(uri), Outcome.FAILED, detail=str(error))
         self._outages = 0
-        return found
+        return item
 
     def _read(self, store: Store, entry: Entry, kind: str, known: Known) -> CrawlItem:
         """Raises ``FileNotFoundError`` for what vanished, ``TidemarkError`` for what cannot be read."""
@@ -268,15 +268,15 @@ class _LocalFiles:
         walk = FolderWalk(root, self._rules.is_document)
         listed = count = 0
         for entry in _entries(root, walk):
-            found = self._item(root, entry, known)
-            if found is not None:
-                yield found
+            item = self._item(root, entry, known)
+            if item is not None:
+                yield item
                 listed += 1
-                count += found.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
+                count += item.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
             if count == limit:
-                walk.problems.append(limited(limit))
+                walk.problems.append(limit_problem(limit))
                 break
-        yield end_of(
+        yield listing_end(
             walk.problems,
             listed=bool(listed),
             allow_empty=self._options.allow_empty,
@@ -345,5 +345,5 @@ def _entries(root: str, walk: FolderWalk) -> Iterator[LocalEntry]:
 
 
 def _validators(path: str) -> Validators:
-    found = os.stat(path)  # noqa: PTH116 - a path with any bytes in it
-    return Validators(size=found.st_size, mtime=found.st_mtime)
+    status = os.stat(path)  # noqa: PTH116 - a path with any bytes in it
+    return Validators(size=status.st_size, mtime=status.st_mtime)

@@ -46,12 +46,12 @@ class Addresses:
         port = f":{remote.port}" if remote.port and remote.scheme != "ssh" else ""
         web = "http" if remote.scheme == "http" else "https"
         shown = f"{web}://{remote.host}{port}/{remote.path}"
-        found = _shown_by(remote.host)
-        if remote.scheme == "file" or found is None:
+        pages = _shown_by(remote.host)
+        if remote.scheme == "file" or pages is None:
             ssh_port = f":{remote.port}" if remote.port else ""
             base = f"{remote.scheme}://{remote.host}{ssh_port}/{remote.path}"
             return cls(f"git+{base}/blob/{quote(branch, safe='/')}/", options.link)
-        at_branch, at_commit = found
+        at_branch, at_commit = pages
         document = f"{shown}/{at_branch}/{quote(branch, safe='/')}/"
         return cls(document, options.link or f"{_escaped(shown)}/{at_commit}/{{commit}}/{{path}}")
 
@@ -131,14 +131,14 @@ class GitProgram:
 
     def __init__(self, options: GitOptions, folder: Path) -> None:
         """Raises ``ConfigurationError`` when there is no git."""
-        found = shutil.which("git")
-        if found is None:
+        program = shutil.which("git")
+        if program is None:
             raise ConfigurationError(
                 "There is no git program here.",
                 "Install git (in a container, add it to the image), then run again.",
             )
-        self._path = found
-        _check_version(found)
+        self._path = program
+        _check_version(program)
         self._options = options
         self._folder = folder
 
@@ -289,14 +289,14 @@ class GitProgram:
         """The addresses of the remote that may be connected to, at least one."""
         host = self._options.remote.host
         try:
-            found = judged_addresses(host, port, allow_private=self._options.allow_private)
+            addresses = judged_addresses(host, port, allow_private=self._options.allow_private)
         except OSError:
-            found = []
-        if not found:
+            addresses = []
+        if not addresses:
             raise TransientError(
                 f"The name {host} cannot be resolved.", "Check the URL and the network."
             )
-        return found
+        return addresses
 
     @contextmanager
     def _ssh(self) -> Iterator[str]:
@@ -342,8 +342,8 @@ def _check_version(program: str) -> None:
     output = subprocess.run(  # noqa: S603 - a list, no shell
         [program, "--version"], capture_output=True, timeout=60, check=False
     ).stdout.decode("ascii", "replace")
-    found = re.search(r"(\d+)\.(\d+)", output)
-    if found is None or (int(found[1]), int(found[2])) < _OLDEST:
+    version = re.search(r"(\d+)\.(\d+)", output)
+    if version is None or (int(version[1]), int(version[2])) < _OLDEST:
         raise ConfigurationError(
             f"The git program here is too old ({output.strip()}).",
             f"Install {_OLDEST[0]}.{_OLDEST[1]} or later: older ones cannot be held to an address.",

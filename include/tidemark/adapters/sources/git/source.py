@@ -34,9 +34,9 @@ from tidemark.adapters.sources.git.options import GitOptions
 from tidemark.adapters.sources.git.program import Addresses, BrokenCopyError, GitProgram
 from tidemark.adapters.sources.selection import (
     FileRules,
-    end_of,
     is_hidden,
-    limited,
+    limit_problem,
+    listing_end,
     media_type,
     too_large,
     utc_now,
@@ -77,11 +77,11 @@ class History:
 
     def last_change(self, path: str) -> Change | None:
         """``path`` is from the repository's root."""
-        found = self._database.execute(
+        row = self._database.execute(
             "SELECT commit_id, at FROM change WHERE path = ?",
             (path.encode("utf-8", "surrogateescape"),),
         ).fetchone()
-        return Change(found[0], datetime.fromtimestamp(found[1], UTC)) if found else None
+        return Change(row[0], datetime.fromtimestamp(row[1], UTC)) if row else None
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def history(git: GitProgram, folder: Path, head: str) -> Iterator[History]:
         path.unlink()
         database = _database(path)
     with closing(database):
-        _bring_up_to_date(git, database, head)
+        _update(git, database, head)
         yield History(database)
 
 
@@ -123,7 +123,7 @@ def _database(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _bring_up_to_date(git: GitProgram, database: sqlite3.Connection, head: str) -> None:
+def _update(git: GitProgram, database: sqlite3.Connection, head: str) -> None:
     walked, walk = database.execute("SELECT head, walk FROM state").fetchone() or ("", 0)
     if walked == head:
         return
@@ -167,8 +167,8 @@ def _changes(pipe: IO[bytes] | None, walk: int) -> Iterator[tuple[bytes, str, in
     commit, at = "", 0
     for record in records(pipe, b"\0"):
         name = record.lstrip(b"\n")
-        if found := _COMMIT_LINE.fullmatch(name):
-            commit, at = found[1].decode("ascii"), int(found[2])
+        if match := _COMMIT_LINE.fullmatch(name):
+            commit, at = match[1].decode("ascii"), int(match[2])
         elif name:
             yield name, commit, at, walk
 
@@ -211,7 +211,7 @@ class GitClone:
         """The commit to index, "" before ``update`` and for a copy that has none."""
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Raises ``TransientError`` while another process works on the copy."""
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -225,16 +225,16 @@ class GitClone:
     def update(self) -> None:
         """Bring the copy up to date. When that fails, ``head`` is the commit that it had."""
         if not (self._bare / "HEAD").exists():
-            self._start_anew()
-        self.head = self._resolved(_HEAD)
-        self.branch = self.options.branch or self._noted_branch()
+            self._recreate()
+        self.head = self._commit_of(_HEAD)
+        self.branch = self.options.branch or self._default_branch()
         source = self._remote_reference()
         try:
             self._fetch(source)
         except BrokenCopyError:
-            self._start_anew()
+            self._recreate()
             self._fetch(source)
-        self.head = self._resolved(self.options.branch if self.options.is_commit else _HEAD)
+        self.head = self._commit_of(self.options.branch if self.options.is_commit else _HEAD)
         if not self.head:
             raise PermanentError(
                 f"{self.options.url} has no commit {self.options.branch}.",
@@ -269,7 +269,7 @@ class GitClone:
         with self.git.stream("cat-file", "--batch", writes=True) as process:
             yield BlobReader(process)
 
-    def _start_anew(self) -> None:
+    def _recreate(self) -> None:
         shutil.rmtree(self._bare, ignore_errors=True)
         self.git.local("init", "--quiet", "--bare", "--template=", str(self._bare))
 
@@ -280,8 +280,8 @@ class GitClone:
             return "+refs/heads/*:refs/tidemark/heads/*"
         if not branch:
             output = self.git.remote("ls-remote", "--symref", "--", address, "HEAD")
-            found = _BRANCH_NAME.search(output)
-            self.branch = found[1].decode("utf-8", "replace") if found else "HEAD"
+            match = _BRANCH_NAME.search(output)
+            self.branch = match[1].decode("utf-8", "replace") if match else "HEAD"
             if not output.strip():
                 raise PermanentError(
                     f"{self.options.url} has no commit yet.", "Push one, or name another branch."
@@ -306,13 +306,13 @@ class GitClone:
             "--", self.options.remote.address, reference,
         )  # fmt: skip
 
-    def _resolved(self, name: str) -> str:
+    def _commit_of(self, name: str) -> str:
         with suppress(TidemarkError):
             output = self.git.local("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
             return output.decode("ascii").strip()
         return ""
 
-    def _noted_branch(self) -> str:
+    def _default_branch(self) -> str:
         with suppress(OSError):
             return (self.folder / "branch").read_text(encoding="utf-8") or "HEAD"
         return "HEAD"
@@ -376,7 +376,7 @@ class GitSource:
         head = ""
         try:
             clone = GitClone(self._options, self._folder)
-            with clone.held():
+            with clone.locked():
                 try:
                     clone.update()
                 except TidemarkError as error:
@@ -390,7 +390,7 @@ class GitSource:
             problems.append(
                 f"The folder {self._folder} cannot be used ({error.strerror}). Check its rights and space."
             )
-        end = end_of(
+        end = listing_end(
             problems,
             listed=bool(crawl.listed),
             # An empty branch of a repository that answers is no unmounted share.
@@ -425,12 +425,12 @@ class _Crawl:
                 if any(map(is_hidden, blob.path.split("/"))) or not rules.lists(blob.path):
                     continue
                 path = f"{folder}/{blob.path}" if folder else blob.path
-                found = self._item(blob, path, addresses, changes, reader)
-                yield found
+                item = self._item(blob, path, addresses, changes, reader)
+                yield item
                 self.listed += 1
-                count += found.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
+                count += item.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
                 if count == limit:
-                    problems.append(limited(limit))
+                    problems.append(limit_problem(limit))
                     return
 
     def _item(

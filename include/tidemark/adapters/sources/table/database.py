@@ -71,7 +71,7 @@ class TableDatabase:
             connection = self._engine.connect()
         except (exc.SQLAlchemyError, OSError, ValueError) as error:
             raise TransientError(
-                f"The {self.place} cannot be opened: {self.without_secrets(told_by(error))}.",
+                f"The {self.place} cannot be opened: {self.without_secrets(driver_message(error))}.",
                 "Check that it runs and can be reached, and the connection's fields.",
             ) from error
         with connection:
@@ -126,7 +126,9 @@ class TableDatabase:
             connection.exec_driver_sql("PRAGMA query_only = ON")
 
     def _refused(self, error: Exception) -> TransientError | PermanentError:
-        message = f"The {self.place} refused the query: {self.without_secrets(told_by(error))}."
+        message = (
+            f"The {self.place} refused the query: {self.without_secrets(driver_message(error))}."
+        )
         lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
         if lost:
             return TransientError(message, "Check that it runs and can be reached.")
@@ -135,7 +137,7 @@ class TableDatabase:
         )
 
 
-def told_by(error: BaseException) -> str:
+def driver_message(error: BaseException) -> str:
     """The first line of what the driver says."""
     cause = error.orig if isinstance(error, exc.StatementError) else error
     lines = str(cause or error).strip().splitlines()

@@ -27,7 +27,7 @@ from urllib.parse import quote
 from sqlalchemy import Row, exc
 
 from tidemark.adapters.sources.selection import too_large, utc_now
-from tidemark.adapters.sources.table.database import Cursor, TableDatabase, told_by
+from tidemark.adapters.sources.table.database import Cursor, TableDatabase, driver_message
 from tidemark.adapters.sources.table.options import DEFAULT_UPDATED, TableOptions
 from tidemark.domain.documents import (
     CrawlEnd,
@@ -66,11 +66,11 @@ def column_of(names: list[str], option: str, name: str, *, needed: bool = True) 
     """
     if not name:
         return None
-    for found in (names, [other.lower() for other in names]):
-        wanted = name if found is names else name.lower()
-        if found.count(wanted) == 1:
-            return found.index(wanted)
-        if found.count(wanted) > 1:
+    for spelled in (names, [other.lower() for other in names]):
+        wanted = name if spelled is names else name.lower()
+        if spelled.count(wanted) == 1:
+            return spelled.index(wanted)
+        if spelled.count(wanted) > 1:
             raise ConfigurationError(
                 f"The query gives the column {name!r} more than once.", "Name each one with AS."
             )
@@ -173,17 +173,18 @@ class TableSource:
             with self._database.rows(self._options.query) as cursor, closing(_Seen()) as seen:
                 reader = _Rows(self._options, self._columns(cursor), seen, self._clock)
                 for number, row in enumerate(cursor.rows, 1):
-                    found = reader.item(row, number, known)
-                    yield found
-                    count += found.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
+                    item = reader.item(row, number, known)
+                    yield item
+                    count += item.outcome in {Outcome.FETCHED, Outcome.NOT_MODIFIED}
                     if count == limit:
                         problem = f"It was limited to {limit:,} documents."
                         break
         except TidemarkError as error:
             problem = str(error)
         except (exc.SQLAlchemyError, UnicodeError, ValueError, OSError) as error:
+            reason = self._database.without_secrets(driver_message(error))
             problem = (
-                f"The query failed after {number:,} rows: {self._database.without_secrets(told_by(error))}."
+                f"The query failed after {number:,} rows: {reason}."
                 " Run it by hand in the database to see why."
             )
         yield CrawlEnd(complete=not problem, authoritative=True, problem=problem)

@@ -53,17 +53,17 @@ class Robots:
 
         Raises ``TransientError`` when its site does not tell, ``PermanentError`` when it cannot be asked.
         """
-        found = await self.rules(url)
-        if found.lasting:
-            raise PermanentError(found.problem)
-        if found.problem:
-            raise TransientError(found.problem)
-        return found.rules is None or bool(found.rules.can_fetch(url, self._name))
+        fetched = await self.rules(url)
+        if fetched.lasting:
+            raise PermanentError(fetched.problem)
+        if fetched.problem:
+            raise TransientError(fetched.problem)
+        return fetched.rules is None or bool(fetched.rules.can_fetch(url, self._name))
 
     async def sitemaps(self, url: str) -> list[str]:
         """The sitemaps that the rules of the URL's origin name."""
-        found = await self.rules(url)
-        return list(found.rules.sitemaps) if found.rules else []
+        fetched = await self.rules(url)
+        return list(fetched.rules.sitemaps) if fetched.rules else []
 
     async def rules(self, url: str) -> Rules:
         """The rules of the URL's origin."""

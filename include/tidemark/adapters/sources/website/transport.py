@@ -39,10 +39,10 @@ async def permitted_addresses(host: str, port: int, *, allow_private: bool) -> l
     """
     try:
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        answers = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise httpcore.ConnectError(f"the name {host} cannot be resolved") from error
-    return permitted(host, found, allow_private=allow_private)
+    return permitted(host, answers, allow_private=allow_private)
 
 
 class GuardedBackend(httpcore.AnyIOBackend):

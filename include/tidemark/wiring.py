@@ -97,7 +97,7 @@ class Container:
 
     @cached_property
     def artifacts(self) -> ArtifactStore:
-        from tidemark.adapters.artifacts.store import FsspecArtifacts
+        from tidemark.adapters.artifacts import FsspecArtifacts
 
         url = self.settings.artifacts_url or (self.settings.home / "artifacts").as_uri()
         return FsspecArtifacts(url, retry_timeout=self.settings.patience)

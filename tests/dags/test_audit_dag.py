@@ -83,7 +83,7 @@ def reported(
     monkeypatch.setattr(auditing, "get_current_context", lambda: context)
     monkeypatch.setattr(alerts, "alert", lambda text: sent.append(text))
     monkeypatch.setattr("airflow.sdk.observability.stats.gauge", gauges.__setitem__)
-    monkeypatch.setattr("tidemark.orchestration.notes.note_run", lambda *a: notes.append(a[-1]))
+    monkeypatch.setattr("tidemark.orchestration.context.note_run", lambda *a: notes.append(a[-1]))
     try:
         auditing.report.function()
     except AirflowFailException as error:

@@ -58,7 +58,7 @@ def kept(
         housekeeping, "get_current_context", lambda: {"dag_run": DagRun(), "params": params}
     )
     monkeypatch.setattr(context, "open_container", lambda: container)
-    monkeypatch.setattr("tidemark.orchestration.notes.note_run", lambda *a: notes.append(a))
+    monkeypatch.setattr("tidemark.orchestration.context.note_run", lambda *a: notes.append(a))
     return housekeeping.collect_garbage.function(), notes
 
 

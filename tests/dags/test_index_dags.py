@@ -209,7 +209,7 @@ def test_the_tasks_of_a_run_with_nothing_to_do_import_nothing_heavy() -> None:
     script = (
         "import sys\n"
         "import tidemark.orchestration.context, tidemark.orchestration.tasks\n"
-        "import tidemark.orchestration.notes, tidemark.orchestration.tasks\n"
+        "import tidemark.orchestration.context, tidemark.orchestration.tasks\n"
         "import tidemark.stages.sweep, tidemark.pipeline, tidemark.stages.audit.compare\n"
         "from tidemark.config.settings import Settings\n"
         "from tidemark.wiring import Container\n"

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from io import StringIO
 
-from tidemark.adapters.artifacts.store import (
+from tidemark.adapters.artifacts import (
     ENCODING,
     ENCODING_ERRORS,
     checked_key,

@@ -111,7 +111,7 @@ def repair() -> dict[str, Any]:
 @task(trigger_rule="none_failed", retries=0)
 def report() -> None:
     """Tell of what was found: metrics, the run's note, an alert on any drift; red when any is left."""
-    from tidemark.orchestration.notes import note_run
+    from tidemark.orchestration.context import note_run
 
     found = _report_of("repair") or _report_of("audit")
     if found is None:

@@ -49,8 +49,7 @@ def housekeeping_arguments() -> dict[str, Any]:
 @task(task_id="keep_house")
 def collect_garbage() -> dict[str, Any]:
     """Remove what nobody refers to, and what is past its time; never anything that a run may need."""
-    from tidemark.orchestration.context import LogProgress, open_container
-    from tidemark.orchestration.notes import note_run
+    from tidemark.orchestration.context import LogProgress, note_run, open_container
 
     context = get_current_context()
     dry_run = bool(context["params"].get("dry_run"))

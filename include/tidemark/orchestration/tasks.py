@@ -101,7 +101,7 @@ def _generation() -> int:
 def process(source: str, batch: str) -> dict[str, Any]:
     """Partition, chunk, embed and upsert the documents of one batch."""
     from tidemark import pipeline
-    from tidemark.orchestration.notes import note_task
+    from tidemark.orchestration.context import note_task
     from tidemark.stages.report import batch_sentence
 
     context = get_current_context()
@@ -159,7 +159,7 @@ def audit(source: str) -> dict[str, Any]:
 def report(source: str) -> dict[str, Any]:
     """Write the run's summary, set its note, update the asset; red when a task before it was."""
     from tidemark import pipeline
-    from tidemark.orchestration.notes import note_run
+    from tidemark.orchestration.context import note_run
 
     context = get_current_context()
     with _run(source) as (run, job, deps):

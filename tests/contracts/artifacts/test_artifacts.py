@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from processes import start_python
 
 from fakes.artifacts import MemoryArtifacts
-from tidemark.adapters.artifacts.store import FsspecArtifacts, LocalFolder, _written_at
+from tidemark.adapters.artifacts import FsspecArtifacts, LocalFolder, _written_at
 from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
 from tidemark.ports import ArtifactStore
 
@@ -279,7 +279,7 @@ def test_a_folder_without_values_is_removed(folder: Path) -> None:
 
 WRITER = """
 import sys, time
-from tidemark.adapters.artifacts.store import FsspecArtifacts
+from tidemark.adapters.artifacts import FsspecArtifacts
 with FsspecArtifacts(sys.argv[1]).writer("a") as writer:
     for _ in range(100_000):
         writer.line("unfinished")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from tidemark.adapters.artifacts.store import FsspecArtifacts
+from tidemark.adapters.artifacts import FsspecArtifacts
 from tidemark.adapters.ledger.engine import Database
 from tidemark.adapters.retry import Retry
 from tidemark.domain.errors import PermanentError, TransientError

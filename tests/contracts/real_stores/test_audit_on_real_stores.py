@@ -10,7 +10,7 @@ from audits import OWNERS, POINT_DAMAGE, SECTION_DAMAGE, Audited, Damage
 from filelock import FileLock
 from worlds import World, page
 
-from tidemark.adapters.artifacts.store import FsspecArtifacts
+from tidemark.adapters.artifacts import FsspecArtifacts
 from tidemark.adapters.embedding.lexical import Bm25Encoder
 from tidemark.adapters.index import qdrant_edge as qdrant_edge
 from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex

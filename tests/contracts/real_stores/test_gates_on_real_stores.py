@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from worlds import World
 
-from tidemark.adapters.artifacts.store import FsspecArtifacts
+from tidemark.adapters.artifacts import FsspecArtifacts
 from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.adapters.ledger.postgres import PostgresLedger
 from unit.stages.plan import test_gates

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from worlds import World, page
 
-from tidemark.adapters.artifacts.store import FsspecArtifacts
+from tidemark.adapters.artifacts import FsspecArtifacts
 from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.adapters.ledger.postgres import PostgresLedger
 from unit.stages import test_housekeeping

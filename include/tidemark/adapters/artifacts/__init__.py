@@ -1,1 +1,0 @@
-"""Where snapshots, elements, listings and plans are kept."""

@@ -182,8 +182,32 @@ class MemoryIndex:
     def count_sections(self, generation: int, where: Where | None = None) -> int:
         return len(_matching(_held(self._of(generation).sections), where))
 
-    def search_dense(
-        self, generation: int, vector: Sequence[float], k: int, where: Where | None = None
+    def search(
+        self,
+        generation: int,
+        k: int,
+        *,
+        dense: Sequence[float] | None = None,
+        lexical: SparseVector | None = None,
+        where: Where | None = None,
+    ) -> list[StoredPoint]:
+        if lexical is None:
+            return self._nearest(generation, dense or (), k, where)
+        if dense is None:
+            return self._matching(generation, lexical, k, where)
+        depth = fusion_depth(k)
+        scores: dict[UUID, float] = {}
+        for hits in (
+            self._nearest(generation, dense, depth, where),
+            self._matching(generation, lexical, depth, where),
+        ):
+            for rank, hit in enumerate(hits):
+                scores[hit.point_id] = scores.get(hit.point_id, 0.0) + 1 / (RRF_K + rank)
+        stored = self._points(generation)
+        return _best([stored[i] for i in scores], lambda point: scores[point.point_id], k)
+
+    def _nearest(
+        self, generation: int, vector: Sequence[float], k: int, where: Where | None
     ) -> list[StoredPoint]:
         stored, dimension = self._points(generation), self.dimension(generation)
         if len(vector) != dimension:
@@ -197,8 +221,8 @@ class MemoryIndex:
 
         return _best(_matching(stored, where), score, k)
 
-    def search_lexical(
-        self, generation: int, vector: SparseVector, k: int, where: Where | None = None
+    def _matching(
+        self, generation: int, vector: SparseVector, k: int, where: Where | None
     ) -> list[StoredPoint]:
         stored = self._points(generation)
         query = dict(zip(vector.indices, vector.values, strict=True))
@@ -215,25 +239,6 @@ class MemoryIndex:
             return sum(weights.get(token, 0.0) * value for token, value in pairs)
 
         return _best(_matching(stored, where), score, k)
-
-    def search_hybrid(
-        self,
-        generation: int,
-        vector: Sequence[float],
-        lexical: SparseVector,
-        k: int,
-        where: Where | None = None,
-    ) -> list[StoredPoint]:
-        depth = fusion_depth(k)
-        scores: dict[UUID, float] = {}
-        for hits in (
-            self.search_dense(generation, vector, depth, where),
-            self.search_lexical(generation, lexical, depth, where),
-        ):
-            for rank, hit in enumerate(hits):
-                scores[hit.point_id] = scores.get(hit.point_id, 0.0) + 1 / (RRF_K + rank)
-        stored = self._points(generation)
-        return _best([stored[i] for i in scores], lambda point: scores[point.point_id], k)
 
     def _of(self, generation: int) -> _Generation:
         try:

@@ -16,7 +16,7 @@ READS = frozenset({
     "generations", "get", "get_points", "get_sections", "get_vectors", "incomplete", "is_locked", "keys",
     "lines", "live", "live_sections", "lock", "lock_documents", "epochs", "names", "of", "outside",
     "pending", "raw_in_use", "raw_references", "read", "recent", "restorable", "running", "scan_points",
-    "scan_sections", "sections", "session", "state", "stream",
+    "scan_sections", "search", "sections", "session", "state", "stream",
 })  # fmt: skip
 
 

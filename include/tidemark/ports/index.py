@@ -119,30 +119,16 @@ class VectorIndex(Protocol):
     ) -> int:
         """Exact."""
 
-    def search_dense(
+    def search(
         self,
         generation: int,
-        vector: Sequence[float],
         k: int,
+        *,
+        dense: Sequence[float] | None = None,
+        lexical: SparseVector | None = None,
         where: Mapping[str, str | list[str]] | None = None,
     ) -> list[StoredPoint]:
-        """The ``k`` nearest by cosine, best first; score is the cosine."""
+        """The ``k`` best, best first: by cosine, which is the score, or by BM25, or by both.
 
-    def search_lexical(
-        self,
-        generation: int,
-        vector: SparseVector,
-        k: int,
-        where: Mapping[str, str | list[str]] | None = None,
-    ) -> list[StoredPoint]:
-        """The ``k`` best by BM25, best first."""
-
-    def search_hybrid(
-        self,
-        generation: int,
-        vector: Sequence[float],
-        lexical: SparseVector,
-        k: int,
-        where: Mapping[str, str | list[str]] | None = None,
-    ) -> list[StoredPoint]:
-        """The ``k`` best by reciprocal rank fusion (k = 60) of both, best first."""
+        Both are fused by reciprocal ranks (k = 60).
+        """

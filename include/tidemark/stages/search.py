@@ -119,16 +119,13 @@ def _hits(
     mode: str,
     where: Mapping[str, str | list[str]] | None,
 ) -> list[StoredPoint]:
-    index = deps.index
-    if mode == "lexical":
-        found = index.search_lexical(generation, deps.lexical.encode_query(query), k, where)
-    else:
-        vector = deps.embedder.embed([query])[0]
-        if mode == "hybrid":
-            lexical = deps.lexical.encode_query(query)
-            found = index.search_hybrid(generation, vector, lexical, k, where)
-        else:
-            found = index.search_dense(generation, vector, k, where)
+    found = deps.index.search(
+        generation,
+        k,
+        dense=None if mode == "lexical" else deps.embedder.embed([query])[0],
+        lexical=None if mode == "dense" else deps.lexical.encode_query(query),
+        where=where,
+    )
     # A point whose payload was lost can neither be cited nor read; the audit names it.
     return [hit for hit in found if hit.payload.get("section_id")]
 

@@ -80,9 +80,9 @@ def test_marks_and_fingerprints_are_no_points(index: VectorIndex) -> None:
                     index.scan_points(GENERATION, where),
                     index.scan_points(GENERATION, where, vectors=True),
                     index.scan_sections(GENERATION, where),
-                    index.search_dense(GENERATION, direction(0), 9, where),
-                    index.search_lexical(GENERATION, words(1), 9, where),
-                    index.search_hybrid(GENERATION, direction(0), words(1), 9, where),
+                    index.search(GENERATION, 9, dense=direction(0), where=where),
+                    index.search(GENERATION, 9, lexical=words(1), where=where),
+                    index.search(GENERATION, 9, dense=direction(0), lexical=words(1), where=where),
                 )
                 assert [numbers(one) for one in found] == [having] * len(found)
                 assert index.count_points(GENERATION, where) == len(having)
@@ -112,9 +112,9 @@ def test_marks_that_fill_pages_are_no_points_either(name: str, tmp_path: Path) -
 
 def test_a_mark_changes_no_score(index: VectorIndex) -> None:
     index.upsert_points(GENERATION, [point(n, tokens=(n % 2, 5)) for n in range(4)])
-    before = index.search_lexical(GENERATION, words(1), 9)
+    before = index.search(GENERATION, 9, lexical=words(1))
     index.write_epoch(GENERATION, "docs", "m")
-    after = index.search_lexical(GENERATION, words(1), 9)
+    after = index.search(GENERATION, 9, lexical=words(1))
     assert [hit.score for hit in after] == pytest.approx([hit.score for hit in before])
 
 
@@ -226,7 +226,7 @@ def test_a_point_without_a_dense_vector_has_none_and_fails_no_page(index: Vector
     found = {p.point_id: p.dense for p in index.scan_points(GENERATION, vectors=True)}
     assert {i for i, dense in found.items() if dense is None} == {identity(1), identity(3)}
     assert found[identity(5)] == pytest.approx(direction(30), abs=1e-6)
-    hits = index.search_dense(GENERATION, direction(30), 9)
+    hits = index.search(GENERATION, 9, dense=direction(30))
     assert {hit.point_id for hit in hits} == {identity(n) for n in (2, 4, 5)}
 
 

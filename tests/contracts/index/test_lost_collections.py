@@ -87,9 +87,9 @@ def test_searching_and_writing_what_is_lost_names_the_cure(index: VectorIndex) -
     lose(index, GENERATION, "points")
     lose(index, 2, "sections")
     for use in (
-        lambda: index.search_dense(GENERATION, direction(0), 3),
-        lambda: index.search_lexical(GENERATION, words(1), 3),
-        lambda: index.search_hybrid(GENERATION, direction(0), words(1), 3),
+        lambda: index.search(GENERATION, 3, dense=direction(0)),
+        lambda: index.search(GENERATION, 3, lexical=words(1)),
+        lambda: index.search(GENERATION, 3, dense=direction(0), lexical=words(1)),
         lambda: index.upsert_points(GENERATION, [point(1)]),
         lambda: index.set_payloads(GENERATION, [point(1)]),
         lambda: index.switch(GENERATION),
@@ -114,7 +114,7 @@ def test_what_is_lost_is_made_again_beside_what_is_there(index: VectorIndex, los
     assert kept == ((0, 1) if lost == "points" else (1, 0))
     index.upsert_points(GENERATION, [point(1)])
     index.upsert_sections(GENERATION, [section(2)])
-    assert len(index.search_hybrid(GENERATION, direction(0), words(1), 3)) == 1
+    assert len(index.search(GENERATION, 3, dense=direction(0), lexical=words(1))) == 1
 
 
 @pytest.mark.services

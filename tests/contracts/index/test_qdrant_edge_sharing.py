@@ -267,8 +267,8 @@ def test_results_stay_exact_when_the_engine_has_tidied_up(
     index.delete_points(2, [point(n).point_id for n in range(0, 3000, 2)])
     index.upsert_sections(2, [section(n) for n in range(10)])
     assert index.count_points(2) == 1500
-    assert [hit.payload["number"] for hit in index.search_dense(2, direction(0), 3)] == [1, 3, 5]
+    assert [hit.payload["number"] for hit in index.search(2, 3, dense=direction(0))] == [1, 3, 5]
     with index.session():
         for n in (0, 1, 1499, 2998, 2999):
-            found = index.search_lexical(2, words(n), 5)
+            found = index.search(2, 5, lexical=words(n))
             assert [hit.payload["number"] for hit in found] == ([n] if n % 2 else [])

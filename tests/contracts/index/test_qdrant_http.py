@@ -50,7 +50,7 @@ def test_a_killed_server_comes_back_with_all_it_had_said_yes_to(tmp_path: Path) 
         assert index.live() == 1
         assert index.count_points(1) == 4
         assert index.get_points(1, [point(2).point_id])[0].payload["title"] == "new"
-        assert index.search_dense(1, direction(30), 1)[0].payload["number"] == 3
+        assert index.search(1, 1, dense=direction(30))[0].payload["number"] == 3
         assert index.epochs(1, "docs") == ("m", "m")
         assert index.built_under(1) == "made by this"
         index.upsert_points(1, [point(9)])

@@ -92,7 +92,7 @@ def test_an_outage_is_transient_and_names_the_server(server: Played, status: int
 def test_being_asked_to_come_back_later_is_transient(server: Played) -> None:
     server.status, server.headers, server.body = 429, {"Retry-After": "3"}, b"{}"
     with pytest.raises(TransientError, match="later"):
-        QdrantServerIndex(server.url).search_dense(1, direction(0), 1)
+        QdrantServerIndex(server.url).search(1, 1, dense=direction(0))
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,9 @@ def test_both_live_names_move_in_one_request(server: Played) -> None:
 
 def test_hybrid_search_is_one_request(server: Played) -> None:
     server.body = json.dumps({"result": {"points": []}, "status": "ok"}).encode()
-    QdrantServerIndex(server.url).search_hybrid(1, direction(0), words(3), 5, {"source": "a"})
+    QdrantServerIndex(server.url).search(
+        1, 5, dense=direction(0), lexical=words(3), where={"source": "a"}
+    )
     body = server.bodies()[0]
     assert len(server.asked) == 1
     assert body["query"] == {"rrf": {"k": 60}}

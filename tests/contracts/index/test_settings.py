@@ -65,7 +65,7 @@ def test_what_the_collection_file_lacks_is_added(
     assert written(tmp_path) == {**complete, "embed_fingerprint": "made by this"}
     assert edge.dimension(1) == DIMENSION
     assert edge.count_points(1) == 1
-    assert edge.search_dense(1, direction(30), 1)[0].score == pytest.approx(1.0, abs=1e-5)
+    assert edge.search(1, 1, dense=direction(30))[0].score == pytest.approx(1.0, abs=1e-5)
 
 
 def test_a_lost_collection_file_does_not_hide_another_dimension(
@@ -149,7 +149,7 @@ def test_points_with_numbers_for_ids_are_none_of_ours(
     shard.update(UpdateOperation.upsert_points([foreign]))
     shard.close()
     assert [p.payload for p in edge.scan_points(1)] == [{"number": 1}]
-    assert [p.payload for p in edge.search_dense(1, direction(30), 5)] == [{"number": 1}]
+    assert [p.payload for p in edge.search(1, 5, dense=direction(30))] == [{"number": 1}]
 
 
 # On a server
@@ -202,7 +202,7 @@ def test_words_are_weighed_from_then_on_where_they_were_not(
     server.ensure(1, DIMENSION)
     found = (client.get_collection("tidemark__g1").config.params.sparse_vectors or {})["lexical"]
     assert found == models.SparseVectorParams(index=index, modifier=models.Modifier.IDF)
-    rare, common = (server.search_lexical(1, words(n), 1)[0].score for n in (2, 1))
+    rare, common = (server.search(1, 1, lexical=words(n))[0].score for n in (2, 1))
     assert rare > common
 
 
@@ -280,4 +280,4 @@ def test_points_with_numbers_for_ids_on_a_server_are_none_of_ours(
     foreign = models.PointStruct(id=5, vector={"dense": list(direction(30))}, payload={})
     client.upsert("tidemark__g1", [foreign])
     assert [p.payload for p in server.scan_points(1, vectors=True)] == [{"number": 1}]
-    assert [p.payload for p in server.search_dense(1, direction(30), 5)] == [{"number": 1}]
+    assert [p.payload for p in server.search(1, 5, dense=direction(30))] == [{"number": 1}]

@@ -136,9 +136,9 @@ def test_using_a_generation_that_does_not_exist_is_a_permanent_error(index: Vect
         lambda: list(index.scan_points(5, vectors=True)),
         lambda: index.dimension(5),
         lambda: index.write_epoch(5, "docs", "m1"),
-        lambda: index.search_dense(5, direction(0), 3),
-        lambda: index.search_lexical(5, words(1), 3),
-        lambda: index.search_hybrid(5, direction(0), words(1), 3),
+        lambda: index.search(5, 3, dense=direction(0)),
+        lambda: index.search(5, 3, lexical=words(1)),
+        lambda: index.search(5, 3, dense=direction(0), lexical=words(1)),
     ):
         with pytest.raises(PermanentError):
             use()
@@ -164,9 +164,9 @@ def test_upserting_again_replaces_payload_and_vectors(index: VectorIndex) -> Non
     for _ in range(2):
         index.upsert_points(GENERATION, again)
         assert everything(index) == {1: {"number": 1, "new": "yes"}, 2: {"number": 2}}
-        assert numbers(index.search_dense(GENERATION, direction(90), 2)) == [1, 2]
-        assert numbers(index.search_lexical(GENERATION, words(2), 2)) == [1]
-        assert numbers(index.search_lexical(GENERATION, words(1), 2)) == [2]
+        assert numbers(index.search(GENERATION, 2, dense=direction(90))) == [1, 2]
+        assert numbers(index.search(GENERATION, 2, lexical=words(2))) == [1]
+        assert numbers(index.search(GENERATION, 2, lexical=words(1))) == [2]
 
 
 def test_upserting_without_words_forgets_the_words_it_had(index: VectorIndex) -> None:
@@ -175,8 +175,8 @@ def test_upserting_without_words_forgets_the_words_it_had(index: VectorIndex) ->
         GENERATION,
         [replace(point(1), lexical=None), replace(point(2), lexical=SparseVector((), ()))],
     )
-    assert index.search_lexical(GENERATION, words(1), 2) == []
-    assert len(index.search_dense(GENERATION, direction(0), 5)) == 2
+    assert index.search(GENERATION, 2, lexical=words(1)) == []
+    assert len(index.search(GENERATION, 5, dense=direction(0))) == 2
 
 
 def test_the_last_of_two_writes_of_one_id_in_a_call_wins(index: VectorIndex) -> None:
@@ -191,7 +191,7 @@ def test_a_vector_of_another_size_is_refused(index: VectorIndex) -> None:
         index.upsert_points(GENERATION, [replace(point(1), dense=(1.0, 0.0))])
     assert index.count_points(GENERATION) == 0
     with pytest.raises(PermanentError):
-        index.search_dense(GENERATION, (1.0, 0.0), 3)
+        index.search(GENERATION, 3, dense=(1.0, 0.0))
 
 
 def test_sections_and_points_of_one_id_are_two_things(index: VectorIndex) -> None:
@@ -214,8 +214,8 @@ def test_setting_a_payload_replaces_it_and_keeps_the_vectors(index: VectorIndex)
             1: {"number": 1, "section_id": "s2"},
             2: {"number": 2, "kept": "yes"},
         }
-        assert numbers(index.search_dense(GENERATION, direction(10), 1)) == [1]
-        assert numbers(index.search_lexical(GENERATION, words(5), 1)) == [1]
+        assert numbers(index.search(GENERATION, 1, dense=direction(10))) == [1]
+        assert numbers(index.search(GENERATION, 1, lexical=words(5))) == [1]
     assert index.count_points(GENERATION, {"section_id": "s2"}) == 1
     assert index.count_points(GENERATION, {"kept": "no"}) == 0
 
@@ -245,9 +245,9 @@ def test_nothing_to_do_does_nothing(index: VectorIndex) -> None:
     assert index.get_points(GENERATION, []) == index.get_sections(GENERATION, []) == []
     assert list(index.scan_points(GENERATION)) == list(index.scan_sections(GENERATION)) == []
     assert index.count_points(GENERATION) == index.count_sections(GENERATION) == 0
-    assert index.search_dense(GENERATION, direction(0), 3) == []
-    assert index.search_lexical(GENERATION, words(1), 3) == []
-    assert index.search_hybrid(GENERATION, direction(0), words(1), 3) == []
+    assert index.search(GENERATION, 3, dense=direction(0)) == []
+    assert index.search(GENERATION, 3, lexical=words(1)) == []
+    assert index.search(GENERATION, 3, dense=direction(0), lexical=words(1)) == []
 
 
 # Reading
@@ -348,10 +348,16 @@ def test_filters_hold_for_scans_counts_and_searches(index: VectorIndex) -> None:
             found = {
                 "scan": sorted(numbers(index.scan_points(GENERATION, where))),
                 "sections": sorted(numbers(index.scan_sections(GENERATION, where))),
-                "dense": numbers(index.search_dense(GENERATION, direction(0), 9, where)),
-                "lexical": sorted(numbers(index.search_lexical(GENERATION, words(1), 9, where))),
+                "dense": numbers(index.search(GENERATION, 9, dense=direction(0), where=where)),
+                "lexical": sorted(
+                    numbers(index.search(GENERATION, 9, lexical=words(1), where=where))
+                ),
                 "hybrid": sorted(
-                    numbers(index.search_hybrid(GENERATION, direction(0), words(1), 9, where))
+                    numbers(
+                        index.search(
+                            GENERATION, 9, dense=direction(0), lexical=words(1), where=where
+                        )
+                    )
                 ),
             }
             assert found == dict.fromkeys(found, expected), where
@@ -366,7 +372,7 @@ def test_dense_search_answers_nearest_first_with_the_cosine_and_the_payload(
     index: VectorIndex,
 ) -> None:
     index.upsert_points(GENERATION, [point(n, 10 * n, text=f"chunk {n}") for n in (6, 3, 9, 0)])
-    hits = index.search_dense(GENERATION, direction(30), 3)
+    hits = index.search(GENERATION, 3, dense=direction(30))
     assert numbers(hits) == [3, 0, 6] or numbers(hits) == [3, 6, 0]
     assert [hit.score for hit in hits] == pytest.approx([1.0, 0.8660254, 0.8660254], abs=1e-5)
     assert hits[0].payload == {"number": 3, "text": "chunk 3"}
@@ -386,12 +392,12 @@ def test_lexical_search_weighs_rare_words_more_and_skips_what_shares_none(
             point(4, tokens=(6,)),
         ],
     )
-    hits = index.search_lexical(GENERATION, words(1, 2, 5), 9)
+    hits = index.search(GENERATION, 9, lexical=words(1, 2, 5))
     assert numbers(hits)[:2] == [3, 0]
     assert sorted(numbers(hits)) == [0, 1, 2, 3]
     # ln(1 + (N - n + 0.5) / (n + 0.5)) for the words in 4, 2 and 1 of 5 points
     assert hits[0].score == pytest.approx(0.287682 + 0.875469 + 1.386294, abs=1e-4)
-    assert numbers(index.search_lexical(GENERATION, words(1, 2, 5), 1)) == [3]
+    assert numbers(index.search(GENERATION, 1, lexical=words(1, 2, 5))) == [3]
     assert hits[0].payload == {"number": 3}
 
 
@@ -399,7 +405,7 @@ def test_lexical_weights_of_the_point_count(index: VectorIndex) -> None:
     for number, weight in ((0, 0.5), (1, 1.5), (2, 1.0)):
         heavy = replace(point(number), lexical=SparseVector((1,), (weight,)))
         index.upsert_points(GENERATION, [heavy])
-    assert numbers(index.search_lexical(GENERATION, words(1), 9)) == [1, 2, 0]
+    assert numbers(index.search(GENERATION, 9, lexical=words(1))) == [1, 2, 0]
 
 
 def test_hybrid_search_fuses_both_ranks(index: VectorIndex) -> None:
@@ -412,7 +418,7 @@ def test_hybrid_search_fuses_both_ranks(index: VectorIndex) -> None:
             point(3, 30, tokens=(7,)),
         ],
     )
-    hits = index.search_hybrid(GENERATION, direction(0), words(1), 3)
+    hits = index.search(GENERATION, 3, dense=direction(0), lexical=words(1))
     assert numbers(hits) == [1, 0, 2]
     assert [hit.score for hit in hits] == pytest.approx([1 / 61 + 1 / 60, 1 / 60, 1 / 62], abs=1e-6)
     assert hits[0].payload == {"number": 1, "text": "second nearest, with the word"}
@@ -421,8 +427,8 @@ def test_hybrid_search_fuses_both_ranks(index: VectorIndex) -> None:
 def test_a_question_without_words_falls_back_to_meaning(index: VectorIndex) -> None:
     index.upsert_points(GENERATION, [point(n, 10 * n) for n in range(3)])
     nothing = SparseVector((), ())
-    assert index.search_lexical(GENERATION, nothing, 3) == []
-    assert numbers(index.search_hybrid(GENERATION, direction(0), nothing, 2)) == [0, 1]
+    assert index.search(GENERATION, 3, lexical=nothing) == []
+    assert numbers(index.search(GENERATION, 2, dense=direction(0), lexical=nothing)) == [0, 1]
 
 
 # Sessions

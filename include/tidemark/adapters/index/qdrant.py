@@ -253,52 +253,42 @@ class QdrantServerIndex:
     def count_sections(self, generation: int, where: Where | None = None) -> int:
         return self._count(self.layout.sections(generation), where)
 
-    def search_dense(
-        self, generation: int, vector: Sequence[float], k: int, where: Where | None = None
-    ) -> list[StoredPoint]:
-        return self._search(
-            generation, query=list(vector), using=DENSE, limit=k, query_filter=_conditions(where)
-        )
-
-    def search_lexical(
-        self, generation: int, vector: SparseVector, k: int, where: Where | None = None
-    ) -> list[StoredPoint]:
-        return self._search(
-            generation,
-            query=_sparse(vector),
-            using=LEXICAL,
-            limit=k,
-            query_filter=_conditions(where),
-        )
-
-    def search_hybrid(
+    def search(
         self,
         generation: int,
-        vector: Sequence[float],
-        lexical: SparseVector,
         k: int,
+        *,
+        dense: Sequence[float] | None = None,
+        lexical: SparseVector | None = None,
         where: Where | None = None,
     ) -> list[StoredPoint]:
         from qdrant_client import models
 
-        matching, depth = _conditions(where), fusion_depth(k)
-        lists = [
-            models.Prefetch(query=list(vector), using=DENSE, limit=depth, filter=matching),
-            models.Prefetch(query=_sparse(lexical), using=LEXICAL, limit=depth, filter=matching),
-        ]
-        fused = models.RrfQuery(rrf=models.Rrf(k=RRF_K))
-        return self._search(generation, prefetch=lists, query=fused, limit=k)
+        name, matching, depth = self.layout.points(generation), _conditions(where), fusion_depth(k)
+        lists = []
+        if dense is not None:
+            query = list(dense)
+            lists.append(models.Prefetch(query=query, using=DENSE, limit=depth, filter=matching))
+        if lexical is not None:
+            words = _sparse(lexical)
+            lists.append(models.Prefetch(query=words, using=LEXICAL, limit=depth, filter=matching))
+        asked: dict[str, Any]
+        if len(lists) == 1:
+            [one] = lists
+            asked = {"query": one.query, "using": one.using, "query_filter": matching}
+        else:
+            fused = models.RrfQuery(rrf=models.Rrf(k=RRF_K))
+            asked = {"prefetch": lists, "query": fused}
+        answer = self._ask_of(
+            name, "searching", lambda client: client.query_points(name, limit=k, **asked)
+        )
+        return _stored_points(answer.points)
 
     # Requests
 
     def _aliases(self) -> dict[str, str]:
         answer = self._ask("listing aliases", lambda client: client.get_aliases())
         return {alias.alias_name: alias.collection_name for alias in answer.aliases}
-
-    def _search(self, generation: int, **query: Any) -> list[StoredPoint]:
-        name = self.layout.points(generation)
-        answer = self._ask_of(name, "searching", lambda client: client.query_points(name, **query))
-        return _stored_points(answer.points)
 
     def _upsert(self, name: str, points: Sequence[PointWrite], *, vectors: bool) -> None:
         for run in requests(last_of_each(points)):

@@ -219,27 +219,33 @@ class EdgeCollection:
                 )
             )
 
-    def dense(self, vector: Sequence[float], k: int, where: Where | None) -> list[StoredPoint]:
-        nearest = Query.Nearest(list(vector), using=DENSE)
-        return self._query(QueryRequest(k, query=nearest, filter=_filter(where), with_payload=True))
-
-    def lexical(self, vector: SparseVector, k: int, where: Where | None) -> list[StoredPoint]:
-        nearest = Query.Nearest(_sparse(vector), using=LEXICAL)
-        return self._query(QueryRequest(k, query=nearest, filter=_filter(where), with_payload=True))
-
-    def hybrid(
-        self, vector: Sequence[float], lexical: SparseVector, k: int, where: Where | None
+    def search(
+        self,
+        k: int,
+        dense: Sequence[float] | None,
+        lexical: SparseVector | None,
+        where: Where | None,
     ) -> list[StoredPoint]:
-        """Both searches and their fusion in one request."""
-        queries = [
-            Query.Nearest(list(vector), using=DENSE),
-            Query.Nearest(_sparse(lexical), using=LEXICAL),
-        ]
+        """By one of the vectors or, in one request, by both."""
+        queries = []
+        if dense is not None:
+            queries.append(Query.Nearest(list(dense), using=DENSE))
+        if lexical is not None:
+            queries.append(Query.Nearest(_sparse(lexical), using=LEXICAL))
         matching = _filter(where)
-        lists = [Prefetch(fusion_depth(k), query=query, filter=matching) for query in queries]
-        # The stubs make Fusion.Rrf a class beside Fusion, the engine makes it one of its variants.
-        fused = cast(Fusion, Fusion.Rrf(k=RRF_K))
-        return self._query(QueryRequest(k, query=fused, prefetches=lists, with_payload=True))
+        if len(queries) == 1:
+            request = QueryRequest(k, query=queries[0], filter=matching, with_payload=True)
+        else:
+            lists = [Prefetch(fusion_depth(k), query=query, filter=matching) for query in queries]
+            # The stubs make Fusion.Rrf a class beside Fusion, the engine makes it one of its variants.
+            fused = cast(Fusion, Fusion.Rrf(k=RRF_K))
+            request = QueryRequest(k, query=fused, prefetches=lists, with_payload=True)
+        with _translated(f"searching {self._path}"):
+            return [
+                StoredPoint(hit.id, hit.payload or {}, hit.score)
+                for hit in self._shard.query(request)
+                if isinstance(hit.id, UUID)
+            ]
 
     def close(self) -> None:
         """Tidy up where it is due, make every write durable, and let go of the files."""
@@ -259,14 +265,6 @@ class EdgeCollection:
             if self._written >= FLUSH_AFTER:
                 self._shard.flush()
                 self._written = 0
-
-    def _query(self, request: QueryRequest) -> list[StoredPoint]:
-        with _translated(f"searching {self._path}"):
-            return [
-                StoredPoint(hit.id, hit.payload or {}, hit.score)
-                for hit in self._shard.query(request)
-                if isinstance(hit.id, UUID)
-            ]
 
 
 def _damaged(path: Path, error: Exception) -> PermanentError:
@@ -498,28 +496,17 @@ class QdrantEdgeIndex:
             return collection.count(where)
         return 0
 
-    def search_dense(
-        self, generation: int, vector: Sequence[float], k: int, where: Where | None = None
-    ) -> list[StoredPoint]:
-        with self._points(generation) as collection:
-            return collection.dense(vector, k, where)
-
-    def search_lexical(
-        self, generation: int, vector: SparseVector, k: int, where: Where | None = None
-    ) -> list[StoredPoint]:
-        with self._points(generation) as collection:
-            return collection.lexical(vector, k, where)
-
-    def search_hybrid(
+    def search(
         self,
         generation: int,
-        vector: Sequence[float],
-        lexical: SparseVector,
         k: int,
+        *,
+        dense: Sequence[float] | None = None,
+        lexical: SparseVector | None = None,
         where: Where | None = None,
     ) -> list[StoredPoint]:
         with self._points(generation) as collection:
-            return collection.hybrid(vector, lexical, k, where)
+            return collection.search(k, dense, lexical, where)
 
     def _delete(
         self, opened: Callable[[], AbstractContextManager[EdgeCollection]], ids: Sequence[UUID]

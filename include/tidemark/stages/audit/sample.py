@@ -124,7 +124,9 @@ def _brings_back(
     A sentence that all have which come back is not the document's own, and tells nothing.
     """
     words = deps.lexical.encode_query(sentence.text)
-    payloads = [hit.payload for hit in deps.index.search_hybrid(generation, vector, words, AMONG)]
+    payloads = [
+        hit.payload for hit in deps.index.search(generation, AMONG, dense=vector, lexical=words)
+    ]
     if any(
         payload.get("document_id") == str(document)
         or payload.get("content_hash") == sentence.content_hash

@@ -454,13 +454,13 @@ def test_what_no_search_brings_back_is_named_and_embedded_again(audited: Audited
     """Its points are where they should be, and the engine answers without them."""
     index = audited.world.index
     [record] = [d for d in audited.world.ledger.documents.stream() if d.uri == A]
-    found = index.search_hybrid
+    found = index.search
     hidden = {str(record.document_id)}
 
-    def blind(*arguments: object) -> list[object]:
-        return [h for h in found(*arguments) if h.payload["document_id"] not in hidden]  # type: ignore[arg-type]
+    def blind(*arguments: object, **named: object) -> list[object]:
+        return [h for h in found(*arguments, **named) if h.payload["document_id"] not in hidden]  # type: ignore[arg-type]
 
-    index.search_hybrid = blind  # type: ignore[method-assign,assignment]
+    index.search = blind  # type: ignore[method-assign,assignment]
     report = audited.audit(sample=4)
     assert kinds(report) == {"not_found": 1}
     assert report.examples["not_found"] == [A]

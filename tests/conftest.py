@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import disk_usage
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
@@ -14,6 +15,9 @@ from sqlalchemy import Connection, NullPool, create_engine, text
 
 from tidemark.adapters.ledger.postgres import metadata
 from tidemark.adapters.services.postgres import EmbeddedPostgres
+
+if TYPE_CHECKING:
+    from sites import Site
 
 THROWAWAY = {
     "fsync": "off",
@@ -142,3 +146,12 @@ def _autocommit(url: str) -> Iterator[Connection]:
     engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         yield connection
+
+
+@pytest.fixture
+def site() -> Iterator["Site"]:
+    """A website over loopback, without a page at first."""
+    from sites import Site
+
+    with Site() as running:
+        yield running

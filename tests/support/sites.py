@@ -18,10 +18,12 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import cast
+from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from fakes.source import MemoryKnown
+from tidemark.adapters.sources.website.crawl import WebsiteSource
+from tidemark.adapters.sources.website.options import WebsiteOptions
 from tidemark.domain.documents import CrawlEnd, CrawlItem, Outcome
 from tidemark.ports import Known, Source
 
@@ -343,3 +345,22 @@ def crawl_all(source: Source, known: Known | None = None, limit: int | None = No
         for item in items.values():
             detector.remember(item)
     return Crawled(items, end)
+
+
+def website(url: str, **options: Any) -> WebsiteSource:
+    """A source over a site of this module: without waits, retries and sitemaps, if not told otherwise."""
+    defaults = {
+        "url": url, "allow_private": True, "request_retries": 0, "backoff": 0, "delay": 0.0, "timeout": 5,
+        "use_sitemap": False,
+    }  # fmt: skip
+    return WebsiteSource(WebsiteOptions(**defaults | options))
+
+
+def crawl_site(
+    site: Site, known: Known | None = None, *, limit: int | None = None, **options: Any
+) -> Crawled:
+    return crawl_all(website(**{"url": site.url} | options), known, limit)
+
+
+def links(*targets: str) -> str:
+    return "".join(f"<a href='{target}'>{target}</a>" for target in targets)

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-from sites import Page, Site
+from sites import Page, Site, website
 from worlds import SOURCE, World
 
 from tidemark.adapters.inspection.inspector import DocumentInspector
 from tidemark.adapters.partition.partitioner import DocumentPartitioner
-from tidemark.adapters.sources.website.crawl import WebsiteSource
-from tidemark.adapters.sources.website.options import WebsiteOptions
 from tidemark.domain.summary import RunSummary
 from tidemark.stages.explain import explain
 
@@ -55,10 +53,7 @@ def site() -> Iterator[Site]:
 @pytest.fixture
 def world(site: Site) -> World:
     world = World()
-    options = WebsiteOptions(
-        url=site.url, delay=0.0, allow_private=True, request_retries=0, use_sitemap=False
-    )
-    world.source = WebsiteSource(options)  # type: ignore[assignment]
+    world.source = website(site.url)  # type: ignore[assignment]
     world.inspector = DocumentInspector()
     world.partitioner.inner = DocumentPartitioner()
     return world

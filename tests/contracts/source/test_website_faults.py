@@ -5,19 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sites import Crawled, Page, Site, crawl_all
+from sites import Crawled, Page, Site, crawl_site, links
 
 from fakes.source import MemoryKnown
-from tidemark.adapters.sources.website.crawl import WebsiteSource
-from tidemark.adapters.sources.website.options import WebsiteOptions
 
 pytestmark = pytest.mark.slow
 
 NAMES = [f"/{n}" for n in range(12)]
-
-
-def links(*targets: str) -> str:
-    return "".join(f"<a href='{target}'>{target}</a>" for target in targets)
 
 
 @pytest.fixture
@@ -30,11 +24,7 @@ def site() -> Iterator[Site]:
 
 
 def crawl(site: Site, known: MemoryKnown, **options: Any) -> Crawled:
-    told = {
-        "url": site.url, "allow_private": True, "request_retries": 0, "backoff": 0, "timeout": 0.5,
-        "use_sitemap": False, **options,
-    }  # fmt: skip
-    return crawl_all(WebsiteSource(WebsiteOptions(**{"delay": 0.0, **told})), known)
+    return crawl_site(site, known, **{"timeout": 0.5, **options})
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"

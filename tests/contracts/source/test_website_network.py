@@ -19,12 +19,10 @@ import h2.events
 import httpcore
 import pytest
 import trustme
-from sites import Crawled, Page, Site, crawl_all
+from sites import Crawled, Page, Site, crawl_all, website
 
 from fakes.source import MemoryKnown
 from tidemark.adapters.sources.website import transport as website_addresses
-from tidemark.adapters.sources.website.crawl import WebsiteSource
-from tidemark.adapters.sources.website.options import WebsiteOptions
 from tidemark.domain.connections import Credentials
 from tidemark.domain.errors import ConfigurationError
 
@@ -51,18 +49,8 @@ def server_context(authority: trustme.CA, *protocols: str) -> ssl.SSLContext:
     return context
 
 
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as running:
-        yield running
-
-
 def crawl(url: str, known: MemoryKnown | None = None, **options: Any) -> Crawled:
-    told = {
-        "url": url, "allow_private": True, "request_retries": 0, "backoff": 0, "timeout": 5,
-        "use_sitemap": False, **options,
-    }  # fmt: skip
-    return crawl_all(WebsiteSource(WebsiteOptions(**{"delay": 0.0, **told})), known)
+    return crawl_all(website(url, **options), known)
 
 
 # TLS
@@ -438,9 +426,7 @@ def test_no_thread_and_no_file_outlives_a_crawl_however_it_ends(
     with pytest.raises(RuntimeError, match="ledger"):
         crawl(site.url, BrokenKnown())
     assert set(left_behind(tmp_path)) <= before
-    running = WebsiteSource(WebsiteOptions(url=site.url, delay=0.0, allow_private=True)).crawl(
-        MemoryKnown()
-    )
+    running = website(site.url, use_sitemap=True).crawl(MemoryKnown())
     next(running)
     assert set(left_behind(tmp_path)) - before
     del running
@@ -450,9 +436,7 @@ def test_no_thread_and_no_file_outlives_a_crawl_however_it_ends(
 def test_whoever_takes_items_slowly_is_not_overrun(site: Site) -> None:
     site.pages["/"] = "".join(f"<a href='/{n}'>{n}</a>" for n in range(200))
     site.pages.update({f"/{n}": "x" * 1_000 for n in range(200)})
-    running = WebsiteSource(
-        WebsiteOptions(url=site.url, delay=0.0, allow_private=True, concurrency=2)
-    ).crawl(MemoryKnown())
+    running = website(site.url, concurrency=2).crawl(MemoryKnown())
     for _ in range(5):
         next(running)
     threading.Event().wait(0.3)
@@ -466,10 +450,7 @@ def test_large_bodies_that_nobody_took_yet_hold_further_requests_back(
     monkeypatch.setattr("tidemark.adapters.sources.website.crawl.MAX_HELD_BYTES", 100_000)
     site.pages["/"] = "".join(f"<a href='/{n}'>{n}</a>" for n in range(60))
     site.pages.update({f"/{n}": "x" * 60_000 for n in range(60)})
-    options = WebsiteOptions(
-        url=site.url, delay=0.0, allow_private=True, concurrency=8, use_sitemap=False
-    )
-    running = WebsiteSource(options).crawl(MemoryKnown())
+    running = website(site.url, concurrency=8).crawl(MemoryKnown())
     most = 0
     for taken, _ in enumerate(running):
         threading.Event().wait(0.01)

@@ -2,33 +2,21 @@
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import brotli
 import pytest
 import zstandard
-from sites import Page, Site, crawl_all
+from sites import Page, Site, crawl_site
 
 from tidemark.adapters.decoding import decode
-from tidemark.adapters.sources.website.crawl import WebsiteSource
-from tidemark.adapters.sources.website.options import WebsiteOptions
 
 TEXT = "<p>Größe und Maß, façade and naïveté: „quoted“ – and so on.</p>"
 
 
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as running:
-        yield running
-
-
 def read(site: Site, page: Page) -> str:
     site.pages["/"] = page
-    crawled = crawl_all(
-        WebsiteSource(
-            WebsiteOptions(url=site.url, delay=0.0, allow_private=True, use_sitemap=False)
-        )
-    )
+    crawled = crawl_site(site)
     raw = crawled.items[site.url].raw
     assert raw is not None
     return decode(raw.content, raw.charset, raw.uri)

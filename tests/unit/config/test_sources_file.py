@@ -30,12 +30,16 @@ sources:
 """
 
 
+def parsed(text: str) -> Declarations:
+    return parse_declarations(text, SOURCE_KINDS)
+
+
 def broken(text: str, name: str = "site") -> str:
-    return str(parse_declarations(text, SOURCE_KINDS).broken[name])
+    return str(parsed(text).broken[name])
 
 
 def test_it_reads_sources_profiles_and_defaults() -> None:
-    declared = parse_declarations(GOOD, SOURCE_KINDS)
+    declared = parsed(GOOD)
     site, share = declared.source("site"), declared.source("share")
     assert isinstance(site, WebsiteOptions)
     assert isinstance(share, FilesOptions)
@@ -83,7 +87,7 @@ def test_a_source_without_a_known_kind_is_told_which_there_are(kind: str) -> Non
 
 
 def test_a_wrong_source_does_not_hide_the_others() -> None:
-    declared = parse_declarations(GOOD + "  bad:\n    kind: files\n", SOURCE_KINDS)
+    declared = parsed(GOOD + "  bad:\n    kind: files\n")
     assert set(declared.sources) == {"site", "share"}
     with pytest.raises(ConfigurationError, match=r"sources\.bad\.path: this key is required"):
         declared.source("bad")
@@ -91,7 +95,7 @@ def test_a_wrong_source_does_not_hide_the_others() -> None:
 
 def test_an_unknown_source_gets_the_nearest_name() -> None:
     with pytest.raises(ConfigurationError, match="Did you mean 'share'"):
-        parse_declarations(GOOD, SOURCE_KINDS).source("shar")
+        parsed(GOOD).source("shar")
 
 
 def test_a_header_value_never_reaches_the_error() -> None:
@@ -105,9 +109,7 @@ def test_a_header_value_never_reaches_the_error() -> None:
 
 def test_sizes_of_a_profile_must_be_in_order() -> None:
     with pytest.raises(ConfigurationError, match="min_tokens <= target_tokens <= max_tokens"):
-        parse_declarations(
-            "profiles:\n  odd: {target_tokens: 200, max_tokens: 100}\n", SOURCE_KINDS
-        )
+        parsed("profiles:\n  odd: {target_tokens: 200, max_tokens: 100}\n")
 
 
 @pytest.mark.parametrize(
@@ -117,20 +119,18 @@ def test_sizes_of_a_profile_must_be_in_order() -> None:
 )  # fmt: skip
 def test_a_file_that_cannot_be_read_as_sources_is_refused(text: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        parse_declarations(text, SOURCE_KINDS)
+        parsed(text)
 
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "---\n", "sources:\n"])
 def test_an_empty_file_declares_nothing(text: str) -> None:
-    assert parse_declarations(text, SOURCE_KINDS) == Declarations(
-        {}, parse_declarations("", SOURCE_KINDS).profiles, {}
-    )
+    assert parsed(text) == Declarations({}, parsed("").profiles, {})
 
 
 @pytest.mark.parametrize("text", ["[]", "false", "null", "0", "sources"])
 def test_a_file_that_is_no_mapping_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match="a mapping with the key 'sources'"):
-        parse_declarations(text, SOURCE_KINDS)
+        parsed(text)
 
 
 WEBSITE = "sources:\n  site:\n    kind: website\n    url: https://example.org/\n"
@@ -161,16 +161,14 @@ WEBSITE = "sources:\n  site:\n    kind: website\n    url: https://example.org/\n
 def test_a_value_that_would_fail_later_is_refused_for_its_source_alone(
     line: str, message: str
 ) -> None:
-    declared = parse_declarations(
-        f"{WEBSITE}    {line}\n  other: {{kind: files, path: data}}\n", SOURCE_KINDS
-    )
+    declared = parsed(f"{WEBSITE}    {line}\n  other: {{kind: files, path: data}}\n")
     assert f"line 5, sources.site.{message}" in str(declared.broken["site"])
     assert set(declared.sources) == {"other"}
 
 
 @pytest.mark.parametrize("schedule", ["0 0 29 2 *", "0 3 * mar,apr fri", "0 0 L * *"])
 def test_a_rare_schedule_is_accepted(schedule: str) -> None:
-    source = parse_declarations(f"{WEBSITE}    schedule: {schedule}\n", SOURCE_KINDS).source("site")
+    source = parsed(f"{WEBSITE}    schedule: {schedule}\n").source("site")
     assert source.schedule == schedule
 
 
@@ -227,16 +225,12 @@ def test_a_path_is_given_as_the_folder_it_means(
     path: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/home/someone")
-    source = parse_declarations(
-        f"sources:\n  a: {{kind: files, path: {path}}}\n", SOURCE_KINDS
-    ).source("a")
+    source = parsed(f"sources:\n  a: {{kind: files, path: {path}}}\n").source("a")
     assert source.path == expected  # type: ignore[union-attr]
 
 
 def test_a_key_that_is_there_twice_breaks_its_source_alone() -> None:
-    declared = parse_declarations(
-        GOOD + "    path: other\n  site: {kind: files, path: a}\n", SOURCE_KINDS
-    )
+    declared = parsed(GOOD + "    path: other\n  site: {kind: files, path: a}\n")
     assert "line 14, sources.share.path: this key is there twice" in str(declared.broken["share"])
     assert "line 15, sources.site: this key is there twice" in str(declared.broken["site"])
     assert not declared.sources
@@ -244,33 +238,29 @@ def test_a_key_that_is_there_twice_breaks_its_source_alone() -> None:
 
 def test_a_section_that_is_there_twice_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="line 14, sources: this key is there twice"):
-        parse_declarations(GOOD + "sources: {}\n", SOURCE_KINDS)
+        parsed(GOOD + "sources: {}\n")
 
 
 @pytest.mark.parametrize("name", ["My Site!", "a/b", "~", "[a]", "a" * 42, "'a\n\n  b'"])
 def test_a_source_with_an_impossible_name_breaks_alone(name: str) -> None:
-    declared = parse_declarations(
-        f"{WEBSITE}  ? {name}\n  : {{kind: files, path: data}}\n", SOURCE_KINDS
-    )
+    declared = parsed(f"{WEBSITE}  ? {name}\n  : {{kind: files, path: data}}\n")
     assert set(declared.sources) == {"site"}
     assert ["a source cannot have this name" in str(e) for e in declared.broken.values()] == [True]
 
 
 def test_a_name_that_yaml_takes_for_something_else_is_the_text_as_written() -> None:
     text = "sources:\n  on: {kind: files, path: a}\n  1: {kind: files, path: b}\n"
-    assert set(parse_declarations(text, SOURCE_KINDS).sources) == {"on", "1"}
+    assert set(parsed(text).sources) == {"on", "1"}
 
 
 @pytest.mark.parametrize("value", ["0", "[]", "[target_tokens]", "false"])
 def test_a_profile_that_is_no_mapping_is_refused(value: str) -> None:
     with pytest.raises(ConfigurationError, match=r"line 1, profiles\.p: a mapping is expected"):
-        parse_declarations(f"profiles: {{p: {value}}}\n", SOURCE_KINDS)
+        parsed(f"profiles: {{p: {value}}}\n")
 
 
 def test_a_default_goes_to_the_kinds_that_know_it() -> None:
-    declared = parse_declarations(
-        "defaults: {delay: 3}\n" + GOOD.partition("\n  owner: search\n")[2], SOURCE_KINDS
-    )
+    declared = parsed("defaults: {delay: 3}\n" + GOOD.partition("\n  owner: search\n")[2])
     assert not declared.broken
     assert declared.source("site").delay == 3  # type: ignore[union-attr]
 
@@ -278,13 +268,11 @@ def test_a_default_goes_to_the_kinds_that_know_it() -> None:
 @pytest.mark.parametrize("key", ["dellay", "name"])
 def test_a_default_that_no_kind_knows_is_refused(key: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"line 1, defaults\.{key}: unknown key"):
-        parse_declarations(f"defaults: {{{key}: x}}\n", SOURCE_KINDS)
+        parsed(f"defaults: {{{key}: x}}\n")
 
 
 def test_a_wrong_default_is_shown_where_it_stands() -> None:
-    message = str(
-        parse_declarations("defaults:\n  retries: many\n" + WEBSITE, SOURCE_KINDS).broken["site"]
-    )
+    message = str(parsed("defaults:\n  retries: many\n" + WEBSITE).broken["site"])
     assert "line 2, defaults.retries: Input should be a valid integer" in message
 
 
@@ -300,17 +288,15 @@ def test_a_wrong_default_is_shown_where_it_stands() -> None:
 )
 def test_a_syntax_error_gives_the_place_and_never_the_text(text: str, place: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        parse_declarations(text, SOURCE_KINDS)
+        parsed(text)
     assert f"sources.yaml, {place} is not valid YAML" in str(caught.value)
     assert "s3cret" not in str(caught.value)
 
 
 def test_what_has_no_end_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="nested too deeply"):
-        parse_declarations("sources: " + "[" * 3_000 + "]" * 3_000, SOURCE_KINDS)
-    declared = parse_declarations(
-        GOOD + "  loop: &a {kind: files, path: a, tags: *a}\n", SOURCE_KINDS
-    )
+        parsed("sources: " + "[" * 3_000 + "]" * 3_000)
+    declared = parsed(GOOD + "  loop: &a {kind: files, path: a, tags: *a}\n")
     assert "sources.loop: an alias contains itself" in str(declared.broken["loop"])
     assert set(declared.sources) == {"site", "share"}
 
@@ -330,7 +316,7 @@ def test_a_missing_file_is_named_with_the_cure(tmp_path: Path) -> None:
 def test_a_value_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "sources:\n  site:\n    kind: website\n    url: http://${SITE_HOST:-localhost}:${SITE_PORT}/\n"
     monkeypatch.setenv("SITE_PORT", "81")
-    assert parse_declarations(text, SOURCE_KINDS).source("site").url == "http://localhost:81/"  # type: ignore[union-attr]
+    assert parsed(text).source("site").url == "http://localhost:81/"  # type: ignore[union-attr]
     monkeypatch.delenv("SITE_PORT")
     assert "SITE_PORT is not set" in broken(text)
 
@@ -428,24 +414,16 @@ def test_a_store_that_there_is_not_is_refused(path: str, message: str) -> None:
     ],
 )
 def test_two_colons_alone_make_no_url(path: str, expected: bool) -> None:
-    source = parse_declarations(
-        f"sources:\n  a: {{kind: files, path: '{path}'}}\n", SOURCE_KINDS
-    ).source("a")
+    source = parsed(f"sources:\n  a: {{kind: files, path: '{path}'}}\n").source("a")
     assert isinstance(source, FilesOptions)
     assert (is_url(source.path), source.path.endswith(path.removeprefix("./"))) == (expected, True)
 
 
 def test_guards_are_inherited_one_by_one() -> None:
     text = "defaults:\n  guards:\n    gone_percent: 10\n    at_least: 20\n" + WEBSITE
-    guards = (
-        parse_declarations(text + "    guards: {changed_percent: 5}\n", SOURCE_KINDS)
-        .source("site")
-        .guards
-    )
+    guards = parsed(text + "    guards: {changed_percent: 5}\n").source("site").guards
     assert (guards.gone_percent, guards.at_least, guards.changed_percent) == (10, 20, 5)
-    guards = (
-        parse_declarations(text + "    guards: {at_least: 3}\n", SOURCE_KINDS).source("site").guards
-    )
+    guards = parsed(text + "    guards: {at_least: 3}\n").source("site").guards
     assert (guards.gone_percent, guards.at_least) == (10, 3)
 
 
@@ -465,7 +443,7 @@ def test_a_wrong_guard_is_shown_where_it_stands(usual: str, own: str, place: str
 
 def test_true_is_no_size_of_a_profile() -> None:
     with pytest.raises(ConfigurationError, match=r"profiles\.p\.window: a number is expected"):
-        parse_declarations("profiles: {p: {window: true}}\n", SOURCE_KINDS)
+        parsed("profiles: {p: {window: true}}\n")
 
 
 @pytest.mark.parametrize("key", ["include", "exclude", "labels", "tags", "seeds"])

@@ -1,35 +1,11 @@
 """The website source against a site over loopback: what is asked, what is said of it."""
 
 import random
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from sites import Crawled, Page, Site, crawl_all
+from sites import Page, Site, crawl_site, links
 
 from fakes.source import MemoryKnown
-from tidemark.adapters.sources.website.crawl import WebsiteSource
-from tidemark.adapters.sources.website.options import WebsiteOptions
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as running:
-        yield running
-
-
-def crawl(
-    site: Site, known: MemoryKnown | None = None, *, limit: int | None = None, **options: Any
-) -> Crawled:
-    told = {
-        "url": site.url, "allow_private": True, "request_retries": 0, "backoff": 0, "timeout": 5,
-        "use_sitemap": False, **options,
-    }  # fmt: skip
-    return crawl_all(WebsiteSource(WebsiteOptions(**{"delay": 0.0, **told})), known, limit)
-
-
-def links(*targets: str) -> str:
-    return "".join(f"<a href='{target}'>{target}</a>" for target in targets)
 
 
 def test_it_follows_links_within_the_start_pages_scope_and_no_others(site: Site) -> None:
@@ -41,7 +17,7 @@ def test_it_follows_links_within_the_start_pages_scope_and_no_others(site: Site)
             "/blog/": "blog",
         }
     )
-    crawled = crawl(site, url=f"{site.origin}/docs/")
+    crawled = crawl_site(site, url=f"{site.origin}/docs/")
     assert list(crawled.outcomes(site.origin)) == ["/docs/", "/docs/a", "/docs/b?x=1"]
     assert site.requests["/blog/"] == 0
     assert crawled.end.complete
@@ -56,7 +32,7 @@ def test_a_start_page_without_a_slash_opens_what_is_below_it(site: Site) -> None
             "/docs-old": "x",
         }
     )
-    crawled = crawl(site, url=f"{site.origin}/docs")
+    crawled = crawl_site(site, url=f"{site.origin}/docs")
     assert crawled.outcomes(site.origin) == {
         "/docs/": "fetched", "/docs/a": "fetched", "/docs": "alias",
     }  # fmt: skip
@@ -65,7 +41,7 @@ def test_a_start_page_without_a_slash_opens_what_is_below_it(site: Site) -> None
 
 def test_patterns_decide_what_is_asked_for_but_a_start_page_is_always_read(site: Site) -> None:
     site.pages.update({"/": links("/a/1", "/a/old/2", "/b"), "/a/1": "1", "/a/old/2": "2"})
-    crawled = crawl(site, include=("/a/",), exclude=("old/", "/a/old/"))
+    crawled = crawl_site(site, include=("/a/",), exclude=("old/", "/a/old/"))
     assert crawled.outcomes(site.origin) == {"/": "excluded", "/a/1": "fetched"}
     assert site.requests.keys() == {"/robots.txt", "/", "/a/1"}
 
@@ -82,29 +58,29 @@ def test_answers_that_come_in_any_order_give_one_and_the_same_listing(site: Site
         for page in site.pages.values():
             if isinstance(page, Page):
                 page.delay = chance.random() / 100
-        listings.append(crawl(site, concurrency=8))
+        listings.append(crawl_site(site, concurrency=8))
     first, *others = [[(u, i.outcome, i.target) for u, i in x.items.items()] for x in listings]
     assert others == [first, first]
 
 
 def test_depth_is_counted_in_links_from_the_start(site: Site) -> None:
     site.pages.update({"/": links("/1"), "/1": links("/2"), "/2": links("/3"), "/3": "3"})
-    crawled = crawl(site, max_depth=2)
+    crawled = crawl_site(site, max_depth=2)
     assert list(crawled.outcomes(site.origin)) == ["/", "/1", "/2"]
     assert crawled.end.complete
 
 
 def test_a_site_with_more_pages_than_allowed_is_listed_incompletely(site: Site) -> None:
     site.pages.update({"/": links("/1", "/2", "/3"), "/1": "1", "/2": "2", "/3": "3"})
-    crawled = crawl(site, max_pages=3)
+    crawled = crawl_site(site, max_pages=3)
     assert len(crawled.items) == 3
     assert "max_pages" in crawled.end.problem
-    assert crawl(site, max_pages=4).end.complete
+    assert crawl_site(site, max_pages=4).end.complete
 
 
 def test_a_page_that_stands_for_itself_counts_as_one_of_those_allowed(site: Site) -> None:
     site.pages.update({"/": links("/1"), "/1": "<link rel=canonical href='/2'>"})
-    crawled = crawl(site, max_pages=1)
+    crawled = crawl_site(site, max_pages=1)
     assert list(crawled.outcomes(site.origin)) == ["/"]
     assert crawled.end.problem.count("max_pages") == 1
 
@@ -112,7 +88,7 @@ def test_a_page_that_stands_for_itself_counts_as_one_of_those_allowed(site: Site
 def test_a_trap_without_documents_ends_too(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidemark.adapters.sources.website.crawl._URLS_AT_LEAST", 10)
     site.pages["/"] = links(*(f"/missing/{n}" for n in range(100)))
-    crawled = crawl(site, max_pages=5)
+    crawled = crawl_site(site, max_pages=5)
     assert len(crawled.items) == 30
     assert not crawled.end.complete
 
@@ -126,7 +102,7 @@ def test_pictures_are_not_asked_for_and_other_media_not_downloaded(site: Site) -
             "/notes.md": Page("# Notes", media_type="text/plain; charset=UTF-8"),
         }
     )
-    crawled = crawl(site)
+    crawled = crawl_site(site)
     assert site.requests["/logo.png"] == 0
     assert crawled.outcomes(site.origin) == {
         "/": "fetched", "/data": "excluded", "/paper.pdf": "fetched", "/notes.md": "fetched",
@@ -143,7 +119,7 @@ def test_a_page_over_the_size_limit_is_told_as_such(site: Site, declared: bool) 
         import gzip
 
         site.pages["/big"] = Page(gzip.compress(b"x" * 5_000), headers={"Content-Encoding": "gzip"})
-    crawled = crawl(site, max_bytes=1_000)
+    crawled = crawl_site(site, max_bytes=1_000)
     assert crawled.outcomes(site.origin)["/big"] == "too_large"
     assert crawled.items[site.url + "big"].detail == (
         "has 5,000 bytes, more than the 1,000 that are fetched"
@@ -156,9 +132,9 @@ def test_a_page_over_the_size_limit_is_told_as_such(site: Site, declared: bool) 
 def test_what_a_page_linked_to_before_it_grew_too_large_is_still_reached(site: Site) -> None:
     site.pages.update({"/": links("/hub"), "/hub": links("/a"), "/a": "a"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages["/hub"] = Page(links("/a") + "x" * 5_000, etag="big")
-    crawled = crawl(site, known, max_bytes=1_000)
+    crawled = crawl_site(site, known, max_bytes=1_000)
     outcomes = crawled.outcomes(site.origin)
     assert (outcomes["/hub"], outcomes["/a"]) == ("too_large", "not_modified")
     assert crawled.items[site.url + "hub"].item.validators.etag == "big"
@@ -167,15 +143,15 @@ def test_what_a_page_linked_to_before_it_grew_too_large_is_still_reached(site: S
 def test_a_known_page_that_redirects_to_one_that_is_too_large_is_not_lost(site: Site) -> None:
     site.pages.update({"/": links("/old"), "/old": "text"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages.update({"/old": Page(status=301, location="/new"), "/new": Page("x" * 5_000)})
-    outcomes = crawl(site, known, max_bytes=1_000).outcomes(site.origin)
+    outcomes = crawl_site(site, known, max_bytes=1_000).outcomes(site.origin)
     assert (outcomes["/old"], outcomes["/new"]) == ("failed", "too_large")
 
 
 def test_a_page_without_an_end_is_too_large(site: Site) -> None:
     site.pages.update({"/": links("/endless"), "/endless": Page("x" * 50_000, endless=True)})
-    crawled = crawl(site, max_bytes=200_000, timeout=1)
+    crawled = crawl_site(site, max_bytes=200_000, timeout=1)
     assert crawled.outcomes(site.origin)["/endless"] == "too_large"
 
 
@@ -189,7 +165,7 @@ def test_noindex_excludes_a_page_but_not_what_it_links_to(site: Site) -> None:
             "/b": "b",
         }
     )
-    assert crawl(site).outcomes(site.origin) == {
+    assert crawl_site(site).outcomes(site.origin) == {
         "/": "fetched", "/meta": "excluded", "/header": "excluded", "/a": "fetched",
     }  # fmt: skip
 
@@ -200,7 +176,11 @@ def test_several_headers_to_robots_are_each_read_by_themselves(site: Site) -> No
         "a", headers={"X-Robots-Tag": "otherbot: nofollow", "x-robots-tag": "noindex"}
     )
     site.pages["/b"] = Page("b", headers={"X-Robots-Tag": "otherbot: noindex"})
-    assert crawl(site).outcomes(site.origin) == {"/": "fetched", "/a": "excluded", "/b": "fetched"}
+    assert crawl_site(site).outcomes(site.origin) == {
+        "/": "fetched",
+        "/a": "excluded",
+        "/b": "fetched",
+    }
 
 
 def test_links_and_pages_that_ask_not_to_be_followed_are_not(site: Site) -> None:
@@ -213,7 +193,7 @@ def test_links_and_pages_that_ask_not_to_be_followed_are_not(site: Site) -> None
         }
     )
     site.pages.update({f"/{n}": "x" for n in range(1, 5)})
-    assert set(crawl(site).outcomes(site.origin)) == {"/", "/meta", "/header", "/other", "/4"}
+    assert set(crawl_site(site).outcomes(site.origin)) == {"/", "/meta", "/header", "/other", "/4"}
 
 
 # What the second crawl asks
@@ -222,9 +202,9 @@ def test_links_and_pages_that_ask_not_to_be_followed_are_not(site: Site) -> None
 def test_an_unchanged_page_is_followed_from_its_held_bytes(site: Site) -> None:
     site.pages.update({"/": links("/a"), "/a": links("/b"), "/b": "b"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.forget()
-    crawled = crawl(site, known)
+    crawled = crawl_site(site, known)
     assert set(crawled.outcomes().values()) == {"not_modified"}
     assert len(crawled.items) == 3
     assert site.bodies.total() == 0
@@ -234,8 +214,8 @@ def test_last_modified_serves_where_there_is_no_etag(site: Site) -> None:
     stamp = "Thu, 01 Jan 2026 00:00:00 GMT"
     site.pages["/"] = Page("x", etag="", last_modified=stamp)
     known = MemoryKnown()
-    crawl(site, known)
-    assert crawl(site, known).outcomes(site.origin) == {"/": "not_modified"}
+    crawl_site(site, known)
+    assert crawl_site(site, known).outcomes(site.origin) == {"/": "not_modified"}
     assert site.seen[-1][1]["if-modified-since"] == stamp
 
 
@@ -246,17 +226,17 @@ def test_held_bytes_that_are_lost_are_fetched_again(site: Site) -> None:
 
     site.pages.update({"/": links("/a"), "/a": "a"})
     known = Forgetful()
-    crawl(site, known)
-    assert crawl(site, known).outcomes(site.origin) == {"/": "fetched", "/a": "fetched"}
+    crawl_site(site, known)
+    assert crawl_site(site, known).outcomes(site.origin) == {"/": "fetched", "/a": "fetched"}
 
 
 def test_a_page_that_is_no_longer_linked_and_answers_404_is_gone(site: Site) -> None:
     site.pages.update({"/": links("/a"), "/a": "a"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages["/"] = "no more"
     del site.pages["/a"]
-    crawled = crawl(site, known)
+    crawled = crawl_site(site, known)
     assert crawled.outcomes(site.origin) == {"/": "fetched", "/a": "gone"}
     assert crawled.end.complete
 
@@ -267,11 +247,11 @@ def test_a_page_that_is_no_longer_linked_and_still_answers_is_left_to_the_rule_f
 ) -> None:
     site.pages.update({"/": links("/a"), "/a": Page("a" * 100_000, etag=etag)})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages["/"] = "no more"
     site.forget()
     # It would be too large, were its body read.
-    crawled = crawl(site, known, max_bytes=50_000)
+    crawled = crawl_site(site, known, max_bytes=50_000)
     assert crawled.outcomes(site.origin) == {"/": "fetched"}
     assert site.requests["/a"] == 1
     assert crawled.end.complete
@@ -280,16 +260,16 @@ def test_a_page_that_is_no_longer_linked_and_still_answers_is_left_to_the_rule_f
 def test_a_known_page_that_the_patterns_no_longer_admit_is_excluded_unasked(site: Site) -> None:
     site.pages.update({"/": links("/a"), "/a": "a"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.forget()
-    crawled = crawl(site, known, exclude=("/a",))
+    crawled = crawl_site(site, known, exclude=("/a",))
     assert crawled.outcomes(site.origin)["/a"] == "excluded"
     assert site.requests["/a"] == 0
 
 
 def test_a_broken_link_is_told_with_the_page_it_is_on(site: Site) -> None:
     site.pages.update({"/": links("/a"), "/a": links("/missing")})
-    crawled = crawl(site)
+    crawled = crawl_site(site)
     assert crawled.outcomes(site.origin)["/missing"] == "gone"
     assert crawled.items[site.url + "missing"].detail == f"answers 404; linked from {site.url}a"
     assert crawled.end.complete
@@ -303,7 +283,7 @@ def test_a_redirect_is_an_alias_and_its_target_a_document_once(site: Site) -> No
         {"/": links("/old", "/older", "/new"), "/old": Page(location="/new"),
          "/older": Page(location="/old"), "/new": "new"}
     )  # fmt: skip
-    crawled = crawl(site)
+    crawled = crawl_site(site)
     assert crawled.outcomes(site.origin) == {
         "/": "fetched", "/new": "fetched", "/old": "alias", "/older": "alias",
     }  # fmt: skip
@@ -316,29 +296,29 @@ def test_a_redirect_is_an_alias_and_its_target_a_document_once(site: Site) -> No
 def test_a_known_page_that_redirects_for_good_has_moved(site: Site, status: int) -> None:
     site.pages.update({"/": links("/old"), "/old": "text"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages.update(
         {"/old": Page(location="/between", status=status), "/new": "text",
          "/between": Page(location="/new", status=308)}
     )  # fmt: skip
-    crawled = crawl(site, known)
+    crawled = crawl_site(site, known)
     assert crawled.outcomes(site.origin) == {
         "/": "not_modified", "/new": "fetched", "/old": "moved", "/between": "alias",
     }  # fmt: skip
     moved = crawled.items[site.url + "old"]
     assert (moved.target, moved.detail) == (site.url + "new", f"moved to {site.url}new")
     # From now on it is but another address of the document.
-    assert crawl(site, known).outcomes(site.origin)["/old"] == "alias"
+    assert crawl_site(site, known).outcomes(site.origin)["/old"] == "alias"
 
 
 def test_a_known_page_that_nothing_links_to_any_more_can_have_moved_too(site: Site) -> None:
     site.pages.update({"/": links("/old"), "/old": "text"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages.update(
         {"/": links("/new"), "/old": Page(location="/new", status=301), "/new": "text"}
     )
-    crawled = crawl(site, known)
+    crawled = crawl_site(site, known)
     assert crawled.outcomes(site.origin)["/old"] == "moved"
     assert crawled.items[site.url + "old"].target == site.url + "new"
 
@@ -346,17 +326,17 @@ def test_a_known_page_that_nothing_links_to_any_more_can_have_moved_too(site: Si
 def test_a_known_page_that_redirects_for_now_is_kept_once_at_its_target(site: Site) -> None:
     site.pages.update({"/": links("/old"), "/old": "text"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     # One hop that is not for good makes the whole way a temporary one.
     site.pages.update(
         {"/old": Page(location="/between", status=301), "/new": "text",
          "/between": Page(location="/new", status=302)}
     )  # fmt: skip
-    crawled = crawl(site, known)
+    crawled = crawl_site(site, known)
     assert crawled.outcomes(site.origin)["/old"] == "alias"
     assert crawled.items[site.url + "old"].target == site.url + "new"
     site.pages["/old"] = "text again"
-    assert crawl(site, known).outcomes(site.origin)["/old"] == "fetched"
+    assert crawl_site(site, known).outcomes(site.origin)["/old"] == "fetched"
 
 
 @pytest.mark.parametrize("query", ["", "?next={}"])
@@ -366,10 +346,10 @@ def test_known_pages_that_all_redirect_to_one_page_for_now_have_met_a_wall(
     names = ("/a", "/b", "/c")
     site.pages.update({"/": links(*names)} | dict.fromkeys(names, "text"))
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages.update({n: Page(location="/login" + query.format(n[1:])) for n in names})
     site.pages["/login"] = "Please log in."
-    crawled = crawl(site, known)
+    crawled = crawl_site(site, known)
     assert [crawled.outcomes(site.origin)[name] for name in names] == ["failed"] * 3
     assert "login" in crawled.items[site.url + "a"].detail
 
@@ -387,26 +367,26 @@ def test_a_known_page_that_redirects_for_now_to_no_document_has_failed(
 ) -> None:
     site.pages.update({"/": links("/a"), "/a": "text"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages.update({"/a": Page(location="/login"), "/login": login})
-    assert crawl(site, known).outcomes(site.origin)["/a"] == "failed"
+    assert crawl_site(site, known).outcomes(site.origin)["/a"] == "failed"
 
 
 def test_a_known_page_that_moved_for_good_to_nowhere_is_not_gone_yet(site: Site) -> None:
     site.pages.update({"/": links("/old"), "/old": "text"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages["/old"] = Page(location="/new", status=301)
-    assert "/old" not in crawl(site, known).outcomes(site.origin)
+    assert "/old" not in crawl_site(site, known).outcomes(site.origin)
 
 
 def test_a_known_page_that_sends_away_for_now_has_failed(site: Site) -> None:
     site.pages.update({"/": links("/a", "/b"), "/a": "text"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages["/a"] = Page(location="https://login.invalid/?next=a")
     site.pages["/b"] = Page(location="https://login.invalid/?next=b")
-    crawled = crawl(site, known)
+    crawled = crawl_site(site, known)
     assert crawled.outcomes(site.origin) == {"/": "not_modified", "/a": "failed"}
     assert crawled.end.complete
 
@@ -417,7 +397,7 @@ def test_redirects_in_a_circle_and_without_end_are_failures(site: Site) -> None:
          "/c": Page(location="/c#x")}
     )  # fmt: skip
     site.pages.update({f"/{n}": Page(location=f"/{n + 1}") for n in range(30)})
-    crawled = crawl(site)
+    crawled = crawl_site(site)
     failed = {u for u, outcome in crawled.outcomes(site.origin).items() if outcome == "failed"}
     assert {"/a", "/b", "/c", "/10"} == failed
     assert crawled.end.complete
@@ -427,7 +407,7 @@ def test_a_server_may_insist_on_its_own_spelling(site: Site) -> None:
     site.pages.update(
         {"/": links("/q?b=1&a=2"), "/q?a=2&b=1": Page(location="/q?b=1&a=2"), "/q?b=1&a=2": "q"}
     )
-    crawled = crawl(site)
+    crawled = crawl_site(site)
     assert crawled.outcomes(site.origin) == {"/": "fetched", "/q?a=2&b=1": "fetched"}
 
 
@@ -443,7 +423,7 @@ def test_a_page_that_names_another_as_canonical_is_an_alias_of_it(site: Site) ->
     )
     known = MemoryKnown()
     for _ in range(2):
-        crawled = crawl(site, known)
+        crawled = crawl_site(site, known)
         aliases = {u: i.target for u, i in crawled.items.items() if i.target}
         assert aliases == dict.fromkeys(
             [site.url + "page?print=1", site.url + "old/"], site.url + "page"
@@ -455,9 +435,9 @@ def test_a_page_that_names_another_as_canonical_is_an_alias_of_it(site: Site) ->
 def test_a_known_page_that_now_names_another_becomes_its_alias(site: Site) -> None:
     site.pages.update({"/": links("/a", "/b"), "/a": "a", "/b": "b"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages["/a"] = "<link rel=canonical href='/b'>a"
-    assert crawl(site, known).outcomes(site.origin)["/a"] == "alias"
+    assert crawl_site(site, known).outcomes(site.origin)["/a"] == "alias"
 
 
 def test_a_page_whose_canonical_address_names_another_that_is_lost_leads_to_that_address(
@@ -467,7 +447,7 @@ def test_a_page_whose_canonical_address_names_another_that_is_lost_leads_to_that
         {"/": links("/a"), "/a": "<link rel=canonical href='/b'>a",
          "/b": "<link rel=canonical href='/c'>b"}
     )  # fmt: skip
-    crawled = crawl(site)
+    crawled = crawl_site(site)
     assert crawled.outcomes(site.origin) == {
         "/": "fetched", "/a": "alias", "/b": "fetched", "/c": "gone",
     }  # fmt: skip
@@ -479,7 +459,7 @@ def test_a_canonical_address_that_does_not_work_loses_no_page(site: Site, status
     site.pages.update(
         {"/": links("/a"), "/a": "<link rel=canonical href='/b'>a", "/b": Page(status=status)}
     )
-    assert crawl(site).outcomes(site.origin)["/a"] == "fetched"
+    assert crawl_site(site).outcomes(site.origin)["/a"] == "fetched"
 
 
 def test_pages_that_name_each_other_as_canonical_are_both_kept(site: Site) -> None:
@@ -489,10 +469,10 @@ def test_pages_that_name_each_other_as_canonical_are_both_kept(site: Site) -> No
     )  # fmt: skip
     known = MemoryKnown()
     for outcome in ("fetched", "not_modified"):
-        crawled = crawl(site, known)
+        crawled = crawl_site(site, known)
         assert crawled.outcomes(site.origin) == dict.fromkeys(["/", "/a", "/b"], outcome)
 
 
 def test_a_canonical_address_elsewhere_is_not_believed(site: Site) -> None:
     site.pages["/"] = "<link rel=canonical href='https://published.invalid/'>home"
-    assert crawl(site).outcomes(site.origin) == {"/": "fetched"}
+    assert crawl_site(site).outcomes(site.origin) == {"/": "fetched"}

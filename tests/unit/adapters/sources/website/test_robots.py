@@ -4,10 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sites import Page, Site, crawl_all
-
-from tidemark.adapters.sources.website.crawl import WebsiteSource
-from tidemark.adapters.sources.website.options import WebsiteOptions
+from sites import Page, Site, crawl_site
 
 ASKED = ("/a", "/a/b", "/a/b.html", "/c?x=1", "/d.pdf", "/d.pdf?v=2", "/caf%C3%A9", "/e")
 
@@ -23,11 +20,7 @@ def allowed(site: Site, rules: str | Page, **options: Any) -> list[str]:
     """Which of the paths are asked for under these rules."""
     site.forget()
     site.pages["/robots.txt"] = rules if isinstance(rules, Page) else Page(rules)
-    told = {
-        "url": site.url, "allow_private": True, "request_retries": 0, "backoff": 0, "timeout": 5,
-        "use_sitemap": False, **options,
-    }  # fmt: skip
-    crawl_all(WebsiteSource(WebsiteOptions(**{"delay": 0.0, **told})))
+    crawl_site(site, **options)
     return [path for path in ASKED if site.requests[path]]
 
 
@@ -119,9 +112,5 @@ def test_it_is_asked_for_once_a_crawl(site: Site) -> None:
 
 def test_robots_txt_itself_is_always_allowed(site: Site) -> None:
     site.pages["/"] = "<a href='/robots.txt'>rules</a>"
-    crawled = crawl_all(
-        WebsiteSource(
-            WebsiteOptions(url=site.url, delay=0.0, allow_private=True, use_sitemap=False)
-        )
-    )
+    crawled = crawl_site(site)
     assert crawled.end.complete

@@ -5,12 +5,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sites import Crawled, Page, Site, crawl_all
+from sites import Page, Site, crawl_site
 
 from fakes.source import MemoryKnown
-from tidemark.adapters.sources.website.crawl import WebsiteSource
 from tidemark.adapters.sources.website.frontier import CrawlTraps
-from tidemark.adapters.sources.website.options import WebsiteOptions
 from tidemark.adapters.sources.website.state import CrawlState
 
 NEXT_YEAR = datetime.now(UTC).year + 1
@@ -59,20 +57,6 @@ def test_only_so_many_query_strings_of_one_path_are_wanted(traps: CrawlTraps) ->
 # In a crawl
 
 
-def crawl(site: Site, known: MemoryKnown | None = None, **options: Any) -> Crawled:
-    told = {
-        "url": site.url, "allow_private": True, "request_retries": 0, "backoff": 0, "timeout": 5,
-        "use_sitemap": False, **options,
-    }  # fmt: skip
-    return crawl_all(WebsiteSource(WebsiteOptions(**{"delay": 0.0, **told})), known)
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as running:
-        yield running
-
-
 class Endless(dict[str, "str | Page"]):
     """A site on which every path has a page with a wrong relative link, and a list without end."""
 
@@ -88,7 +72,7 @@ class Endless(dict[str, "str | Page"]):
 
 def test_a_site_full_of_traps_is_crawled_to_its_end_and_the_listing_is_complete() -> None:
     with Site(Endless()) as site:
-        crawled = crawl(site, max_queries=20, max_depth=10_000)
+        crawled = crawl_site(site, max_queries=20, max_depth=10_000)
     assert crawled.end.complete
     said = crawled.outcomes(site.origin)
     assert list(said.values()).count("fetched") == 20 + 4
@@ -104,8 +88,8 @@ def test_a_document_known_from_before_is_never_taken_for_a_trap(site: Site) -> N
     site.pages["/"] = "".join(f"<a href='{path}'>x</a>" for path in paths)
     site.pages["/list"] = "a page"
     known = MemoryKnown()
-    assert len(crawl(site, known, max_queries=6).items) == 7
-    crawled = crawl(site, known, max_queries=2)
+    assert len(crawl_site(site, known, max_queries=6).items) == 7
+    crawled = crawl_site(site, known, max_queries=2)
     assert set(crawled.outcomes().values()) == {"not_modified"}
     assert len(crawled.items) == 7
 
@@ -115,8 +99,8 @@ def test_a_bound_on_query_strings_lets_the_same_ones_in_every_time(site: Site) -
     site.pages["/"] = "".join(f"<a href='{path}'>x</a>" for path in paths)
     site.pages["/list"] = "a page"
     known = MemoryKnown()
-    first = crawl(site, known, max_queries=3)
+    first = crawl_site(site, known, max_queries=3)
     site.pages["/"] = "".join(f"<a href='{path}'>x</a>" for path in reversed(paths))
-    second = crawl(site, known, max_queries=3)
+    second = crawl_site(site, known, max_queries=3)
     documents = {u for u, item in first.items.items() if item.outcome.value == "fetched"}
     assert {u for u, i in second.items.items() if i.outcome.value != "excluded"} == documents

@@ -3,44 +3,20 @@
 import gzip
 import threading
 import tracemalloc
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from time import monotonic, sleep
 from typing import Any
 
 import pytest
-from sites import Crawled, Page, Site, crawl_all
+from sites import Page, Site, crawl_site, links, website
 
 from fakes.source import MemoryKnown
-from tidemark.adapters.sources.website.crawl import OUTAGES_IN_A_ROW, WebsiteSource
+from tidemark.adapters.sources.website.crawl import OUTAGES_IN_A_ROW
 from tidemark.adapters.sources.website.http import Fetcher
 from tidemark.adapters.sources.website.options import WebsiteOptions
 from tidemark.adapters.sources.website.sitemaps import SitemapReader
 from tidemark.adapters.sources.website.transport import LoopThread
 from tidemark.domain.documents import CrawlItem
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as running:
-        yield running
-
-
-def source(site: Site, **options: Any) -> WebsiteSource:
-    told = {
-        "url": site.url, "allow_private": True, "request_retries": 0, "backoff": 0, "timeout": 5,
-        "use_sitemap": False, **options,
-    }  # fmt: skip
-    return WebsiteSource(WebsiteOptions(**{"delay": 0.0, **told}))
-
-
-def crawl(site: Site, known: MemoryKnown | None = None, **options: Any) -> Crawled:
-    return crawl_all(source(site, **options), known)
-
-
-def links(*targets: str) -> str:
-    return "".join(f"<a href='{target}'>{target}</a>" for target in targets)
-
 
 # The start page
 
@@ -64,10 +40,10 @@ def test_a_start_page_that_gives_no_page_ends_the_crawl_with_nothing_said_of_any
 ) -> None:
     site.pages.update({"/": links("/a"), "/a": "a"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.forget()
     site.pages["/"] = page
-    crawled = crawl(site, known, timeout=0.2)
+    crawled = crawl_site(site, known, timeout=0.2)
     assert crawled.items == {}
     assert told in crawled.end.problem
     assert site.requests["/a"] == 0
@@ -75,7 +51,7 @@ def test_a_start_page_that_gives_no_page_ends_the_crawl_with_nothing_said_of_any
 
 def test_nothing_is_reached_at_a_private_address_without_permission(site: Site) -> None:
     site.pages["/"] = "x"
-    crawled = crawl(site, allow_private=False)
+    crawled = crawl_site(site, allow_private=False)
     assert crawled.items == {}
     assert "allow_private" in crawled.end.problem
     assert site.seen == []
@@ -86,10 +62,10 @@ def test_one_start_page_away_does_not_hide_the_others_nor_judge_the_absent(site:
     site.pages["/b/2"] = "2"
     start, seeds = f"{site.origin}/a/", (f"{site.origin}/b/",)
     known = MemoryKnown()
-    assert len(crawl(site, known, url=start, seeds=seeds).items) == 5
+    assert len(crawl_site(site, known, url=start, seeds=seeds).items) == 5
     site.pages["/b/"] = Page(status=502)
     del site.pages["/b/2"]
-    crawled = crawl(site, known, url=start, seeds=seeds)
+    crawled = crawl_site(site, known, url=start, seeds=seeds)
     assert crawled.outcomes(site.origin) == {"/a/": "not_modified", "/a/1": "not_modified"}
     assert not crawled.end.complete
 
@@ -101,9 +77,9 @@ def test_one_start_page_away_does_not_hide_the_others_nor_judge_the_absent(site:
 def test_a_refusal_or_an_outage_is_evidence_of_nothing(site: Site, status: int) -> None:
     site.pages.update({"/": links("/a", "/b"), "/a": "a", "/b": "b"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages["/a"] = Page(status=status)
-    crawled = crawl(site, known)
+    crawled = crawl_site(site, known)
     assert crawled.outcomes(site.origin) == {
         "/": "not_modified", "/a": "failed", "/b": "not_modified",
     }  # fmt: skip
@@ -114,17 +90,17 @@ def test_a_refusal_or_an_outage_is_evidence_of_nothing(site: Site, status: int) 
 
 def test_an_emptied_answer_is_not_an_emptied_page(site: Site) -> None:
     site.pages.update({"/": links("/a"), "/a": ""})
-    assert crawl(site).outcomes(site.origin)["/a"] == "failed"
+    assert crawl_site(site).outcomes(site.origin)["/a"] == "failed"
 
 
 def test_a_body_that_breaks_off_is_not_a_shorter_page(site: Site) -> None:
     site.pages.update({"/": links("/a"), "/a": Page("only the beginning", declared_length=500)})
-    assert crawl(site).outcomes(site.origin)["/a"] == "failed"
+    assert crawl_site(site).outcomes(site.origin)["/a"] == "failed"
 
 
 def test_an_outage_that_passes_is_not_noticed(site: Site) -> None:
     site.pages.update({"/": links("/a"), "/a": Page("a", failures=2)})
-    crawled = crawl(site, request_retries=2)
+    crawled = crawl_site(site, request_retries=2)
     assert crawled.outcomes(site.origin)["/a"] == "fetched"
     assert site.requests["/a"] == 3
 
@@ -133,7 +109,7 @@ def test_it_comes_back_when_the_server_says(site: Site) -> None:
     page = Page("a", failures=1, failure_status=429, headers={"Retry-After": "1"})
     site.pages.update({"/": links("/a"), "/a": page})
     started = monotonic()
-    assert crawl(site, request_retries=1).outcomes(site.origin)["/a"] == "fetched"
+    assert crawl_site(site, request_retries=1).outcomes(site.origin)["/a"] == "fetched"
     assert monotonic() - started >= 1
 
 
@@ -157,7 +133,7 @@ def test_while_the_server_wants_quiet_no_other_page_is_asked_for_either(site: Si
 def test_leaving_a_crawl_does_not_wait_for_what_the_crawl_waits_for(site: Site) -> None:
     site.pages.update({"/": links("/0", "/1"), "/0": Page("x", delay=0.2)})
     site.pages["/1"] = Page(status=503, headers={"Retry-After": "60"})
-    running = source(site, request_retries=1, concurrency=2).crawl(MemoryKnown())
+    running = website(site.url, request_retries=1, concurrency=2).crawl(MemoryKnown())
     for _ in range(2):
         next(running)
     started = monotonic()
@@ -167,7 +143,7 @@ def test_leaving_a_crawl_does_not_wait_for_what_the_crawl_waits_for(site: Site) 
 
 def test_it_does_not_wait_for_ever(site: Site) -> None:
     site.pages.update({"/": links("/a"), "/a": Page(status=503, headers={"Retry-After": "86400"})})
-    crawled = crawl(site, request_retries=5)
+    crawled = crawl_site(site, request_retries=5)
     assert site.requests["/a"] == 1
     assert "86400" in crawled.items[site.url + "a"].detail
 
@@ -176,10 +152,10 @@ def test_a_site_that_dies_in_the_middle_loses_nothing_and_is_soon_left_alone(sit
     site.pages["/"] = links(*(f"/{n}" for n in range(200)))
     site.pages.update({f"/{n}": f"page {n}" for n in range(200)})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages["/"] = links(*(f"/{n}" for n in range(200))) + "changed"
     site.on_request = lambda path: site.close() if path == "/50" else None
-    crawled = crawl(site, known, concurrency=1)
+    crawled = crawl_site(site, known, concurrency=1)
     said = list(crawled.outcomes().values())
     assert said.count("failed") == OUTAGES_IN_A_ROW
     assert "gone" not in said
@@ -191,7 +167,7 @@ def test_a_site_that_dies_in_the_middle_loses_nothing_and_is_soon_left_alone(sit
 
 def test_it_gives_its_name_and_a_contact(site: Site) -> None:
     site.pages["/"] = "x"
-    crawl(site, user_agent="Example/2", contact="https://example.org/bot")
+    crawl_site(site, user_agent="Example/2", contact="https://example.org/bot")
     assert {headers["user-agent"] for _, headers in site.seen} == {
         "Example/2 (+https://example.org/bot)"
     }
@@ -200,20 +176,20 @@ def test_it_gives_its_name_and_a_contact(site: Site) -> None:
 def test_it_asks_for_no_more_at_once_than_told(site: Site) -> None:
     site.pages["/"] = links(*(f"/{n}" for n in range(12)))
     site.pages.update({f"/{n}": Page("x", delay=0.02) for n in range(12)})
-    crawl(site, concurrency=3)
+    crawl_site(site, concurrency=3)
     assert site.most_at_once == 3
 
 
 def test_it_keeps_the_delay_between_requests(site: Site) -> None:
     site.pages.update({"/": links("/a"), "/a": "a"})
     started = monotonic()
-    crawl(site, delay=0.1, concurrency=4)
+    crawl_site(site, delay=0.1, concurrency=4)
     assert monotonic() - started >= 0.2
 
 
 def test_one_pages_cookies_do_not_decide_what_the_next_one_shows(site: Site) -> None:
     site.pages.update({"/": Page(links("/a"), headers={"Set-Cookie": "seen=1"}), "/a": "a"})
-    crawl(site)
+    crawl_site(site)
     assert all("cookie" not in headers for _, headers in site.seen)
 
 
@@ -222,7 +198,7 @@ def test_it_reads_compressed_pages(site: Site) -> None:
         gzip.compress(links("/a").encode()), headers={"Content-Encoding": "gzip"}
     )
     site.pages["/a"] = "a"
-    crawled = crawl(site)
+    crawled = crawl_site(site)
     raw = crawled.items[site.url].raw
     assert raw is not None
     assert raw.content == links("/a").encode()
@@ -232,7 +208,7 @@ def test_it_reads_compressed_pages(site: Site) -> None:
 def test_leaving_a_crawl_early_leaves_no_thread_behind(site: Site) -> None:
     site.pages["/"] = links(*(f"/{n}" for n in range(30)))
     site.pages.update({f"/{n}": Page("x", delay=0.05) for n in range(30)})
-    running = source(site, concurrency=4, delay=0.01).crawl(MemoryKnown())
+    running = website(site.url, concurrency=4, delay=0.01).crawl(MemoryKnown())
     found = [next(running) for _ in range(3)]
     assert all(isinstance(item, CrawlItem) for item in found)
     running.close()  # type: ignore[attr-defined]  # a generator
@@ -257,7 +233,7 @@ def test_robots_txt_is_obeyed_by_the_longest_match(site: Site) -> None:
             "/private/open": "open",
         }
     )
-    crawled = crawl(site)
+    crawled = crawl_site(site)
     assert crawled.outcomes(site.origin) == {
         "/": "fetched", "/private/a": "excluded", "/private/open": "fetched",
     }  # fmt: skip
@@ -268,21 +244,21 @@ def test_robots_txt_is_obeyed_by_the_longest_match(site: Site) -> None:
 def test_a_known_page_that_robots_txt_now_disallows_is_excluded(site: Site) -> None:
     site.pages.update({"/": links("/a"), "/a": "a"})
     known = MemoryKnown()
-    crawl(site, known)
+    crawl_site(site, known)
     site.pages.update({"/": "no link", "/robots.txt": "User-agent: *\nDisallow: /a"})
-    assert crawl(site, known).outcomes(site.origin)["/a"] == "excluded"
+    assert crawl_site(site, known).outcomes(site.origin)["/a"] == "excluded"
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
 def test_a_site_without_readable_robots_txt_may_be_crawled(site: Site, status: int) -> None:
     site.pages.update({"/robots.txt": Page(status=status), "/": "x"})
-    assert crawl(site).end.complete
+    assert crawl_site(site).end.complete
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])
 def test_a_site_whose_robots_txt_is_away_may_not(site: Site, status: int) -> None:
     site.pages.update({"/robots.txt": Page(status=status), "/": "x"})
-    crawled = crawl(site)
+    crawled = crawl_site(site)
     assert crawled.items == {}
     assert "robots.txt" in crawled.end.problem
     assert site.requests["/"] == 0
@@ -290,7 +266,7 @@ def test_a_site_whose_robots_txt_is_away_may_not(site: Site, status: int) -> Non
 
 def test_a_start_page_that_robots_txt_disallows_is_a_problem_to_solve(site: Site) -> None:
     site.pages.update({"/robots.txt": "User-agent: *\nDisallow: /", "/": "x"})
-    assert "disallowed by robots.txt" in crawl(site).end.problem
+    assert "disallowed by robots.txt" in crawl_site(site).end.problem
 
 
 def test_the_crawl_delay_of_robots_txt_is_kept(site: Site) -> None:
@@ -298,7 +274,7 @@ def test_the_crawl_delay_of_robots_txt_is_kept(site: Site) -> None:
         {"/robots.txt": "User-agent: *\nCrawl-delay: 0.2", "/": links("/a"), "/a": "a"}
     )
     started = monotonic()
-    crawl(site)
+    crawl_site(site)
     assert monotonic() - started >= 0.4
 
 
@@ -307,7 +283,7 @@ def test_robots_txt_may_be_elsewhere_and_secrets_do_not_follow_it_there(site: Si
         site.pages.update(
             {"/robots.txt": Page(location=f"{elsewhere.url}robots.txt"), "/": links("/a")}
         )
-        crawled = crawl(site, headers={"Authorization": "Bearer hush"})
+        crawled = crawl_site(site, headers={"Authorization": "Bearer hush"})
         assert crawled.outcomes(site.origin)["/a"] == "excluded"
         assert all(headers["authorization"] == "Bearer hush" for _, headers in site.seen)
         assert [path for path, _ in elsewhere.seen] == ["/robots.txt"]
@@ -328,7 +304,7 @@ def sitemap(site: Site, *paths: str) -> str:
 
 def test_pages_that_only_the_sitemap_names_are_found(site: Site) -> None:
     site.pages.update({"/": "home", "/orphan": "orphan", "/sitemap.xml": sitemap(site, "/orphan")})
-    crawled = crawl(site, use_sitemap=True)
+    crawled = crawl_site(site, use_sitemap=True)
     assert crawled.outcomes(site.origin) == {"/": "fetched", "/orphan": "fetched"}
     assert crawled.end.complete
 
@@ -352,7 +328,7 @@ def test_it_reads_declared_indexes_and_compressed_sitemaps(site: Site) -> None:
             "/2?a=1&b=2": "2",
         }
     )
-    crawled = crawl(site, use_sitemap=True)
+    crawled = crawl_site(site, use_sitemap=True)
     assert list(crawled.outcomes(site.origin)) == ["/", "/1", "/2?a=1&b=2"]
     assert site.requests["/sitemap.xml"] == 0
     assert crawled.end.complete
@@ -361,7 +337,7 @@ def test_it_reads_declared_indexes_and_compressed_sitemaps(site: Site) -> None:
 @pytest.mark.parametrize("body", ["<h1>Not found</h1>", "<!doctype html><p>home", "null"])
 def test_a_site_that_has_no_sitemap_needs_none(site: Site, body: str) -> None:
     site.pages.update({"/": "home", "/sitemap.xml": body})
-    assert crawl(site, use_sitemap=True).end.complete
+    assert crawl_site(site, use_sitemap=True).end.complete
 
 
 NO_SITEMAPS = [
@@ -376,9 +352,9 @@ def test_a_guessed_sitemap_that_broke_hides_what_only_it_leads_to(site: Site, an
     site.pages.update({"/": "home", "/login": "log in", "/orphan": "orphan"})
     site.pages["/sitemap.xml"] = sitemap(site, "/orphan")
     known = MemoryKnown()
-    assert crawl(site, known, use_sitemap=True).end.complete
+    assert crawl_site(site, known, use_sitemap=True).end.complete
     site.pages["/sitemap.xml"] = answer
-    crawled = crawl(site, known, use_sitemap=True)
+    crawled = crawl_site(site, known, use_sitemap=True)
     assert "/orphan" not in crawled.outcomes(site.origin)
     assert "use_sitemap" in crawled.end.problem
     assert "/sitemap.xml" in crawled.end.problem
@@ -388,9 +364,9 @@ def test_a_guessed_sitemap_that_broke_hides_what_only_it_leads_to(site: Site, an
 def test_a_guessed_sitemap_that_is_gone_hides_nothing(site: Site, answer: Page) -> None:
     site.pages.update({"/": "home", "/orphan": "orphan", "/sitemap.xml": sitemap(site, "/orphan")})
     known = MemoryKnown()
-    crawl(site, known, use_sitemap=True)
+    crawl_site(site, known, use_sitemap=True)
     site.pages["/sitemap.xml"] = answer
-    assert crawl(site, known, use_sitemap=True).end.complete
+    assert crawl_site(site, known, use_sitemap=True).end.complete
 
 
 @pytest.mark.parametrize("answer", NO_SITEMAPS)
@@ -400,10 +376,10 @@ def test_a_guess_that_meets_no_sitemap_is_no_matter_while_links_reach_all_or_the
     site.pages.update({"/": links("/1", "/2"), "/1": "1", "/2": "2", "/sitemap.xml": answer})
     known = MemoryKnown()
     for _ in range(2):
-        assert crawl(site, known, use_sitemap=True).end.complete
+        assert crawl_site(site, known, use_sitemap=True).end.complete
     site.pages["/"] = links("/1")
     del site.pages["/2"]
-    crawled = crawl(site, known, use_sitemap=True)
+    crawled = crawl_site(site, known, use_sitemap=True)
     assert crawled.outcomes(site.origin)["/2"] == "gone"
     assert crawled.end.complete
 
@@ -415,28 +391,28 @@ def test_a_sitemap_on_another_host_is_not_passed_over_silently(
 ) -> None:
     site.pages.update({"/": "home", "/orphan": "orphan", "/sitemap.xml": sitemap(site, "/orphan")})
     known = MemoryKnown()
-    crawl(site, known, use_sitemap=True)
+    crawl_site(site, known, use_sitemap=True)
     index = f"<sitemapindex><sitemap><loc>{place}</loc></sitemap></sitemapindex>"
     site.pages["/index.xml"] = index
     site.pages["/robots.txt"] = f"Sitemap: {f'{site.origin}/index.xml' if inner else place}"
-    end = crawl(site, known, use_sitemap=True).end
+    end = crawl_site(site, known, use_sitemap=True).end
     assert f"{place} is on another host" in end.problem
     site.pages["/"] = links("/orphan")
-    assert crawl(site, known, use_sitemap=True).end.complete
+    assert crawl_site(site, known, use_sitemap=True).end.complete
 
 
 def test_a_sitemap_that_is_away_or_breaks_off_makes_the_listing_incomplete(site: Site) -> None:
     site.pages.update({"/": "home", "/1": "1", "/sitemap.xml": Page(status=503)})
-    assert not crawl(site, use_sitemap=True).end.complete
+    assert not crawl_site(site, use_sitemap=True).end.complete
     site.pages["/sitemap.xml"] = sitemap(site, "/1", "/2")[:-40]
-    crawled = crawl(site, use_sitemap=True)
+    crawled = crawl_site(site, use_sitemap=True)
     assert crawled.outcomes(site.origin)["/1"] == "fetched"
     assert "cannot be read to its end" in crawled.end.problem
 
 
 def test_a_declared_sitemap_that_is_missing_makes_the_listing_incomplete(site: Site) -> None:
     site.pages.update({"/": "home", "/robots.txt": f"Sitemap: {site.origin}/missing.xml"})
-    assert "missing.xml answers 404" in crawl(site, use_sitemap=True).end.problem
+    assert "missing.xml answers 404" in crawl_site(site, use_sitemap=True).end.problem
 
 
 def test_a_sitemap_may_be_a_text_or_a_feed_where_robots_txt_names_it(site: Site) -> None:
@@ -451,7 +427,7 @@ def test_a_sitemap_may_be_a_text_or_a_feed_where_robots_txt_names_it(site: Site)
             "/2": "2",
         }
     )
-    crawled = crawl(site, use_sitemap=True)
+    crawled = crawl_site(site, use_sitemap=True)
     assert crawled.outcomes(site.origin) == dict.fromkeys(["/", "/1", "/2"], "fetched")
     assert crawled.end.complete
 
@@ -466,7 +442,7 @@ def test_when_a_page_was_changed_is_told_by_its_server_else_by_the_sitemap(site:
     site.pages["/"] = links("/1", "/5")
     site.pages["/4"] = Page("4", last_modified="Thu, 01 Jan 2026 00:00:00 GMT")
     site.pages.update({"/5": "5", "/sitemap.xml": f"<urlset>{entries}</urlset>"})
-    crawled = crawl(site, use_sitemap=True)
+    crawled = crawl_site(site, use_sitemap=True)
     told = {u: i.raw.modified_at for u, i in crawled.items.items() if i.raw is not None}
     assert {uri.removeprefix(site.origin): at for uri, at in told.items()} == {
         "/": None,
@@ -482,9 +458,9 @@ def test_a_date_in_a_sitemap_never_keeps_a_page_from_being_asked_for(site: Site)
     entry = f"<url><loc>{site.origin}/1</loc><lastmod>2020-01-01</lastmod></url>"
     site.pages.update({"/": "home", "/1": "old", "/sitemap.xml": f"<urlset>{entry}</urlset>"})
     known = MemoryKnown()
-    crawl(site, known, use_sitemap=True)
+    crawl_site(site, known, use_sitemap=True)
     site.pages["/1"] = "new"
-    assert crawl(site, known, use_sitemap=True).outcomes(site.origin)["/1"] == "fetched"
+    assert crawl_site(site, known, use_sitemap=True).outcomes(site.origin)["/1"] == "fetched"
 
 
 def test_a_large_sitemap_is_read_without_being_held(site: Site) -> None:
@@ -511,7 +487,7 @@ def test_a_sitemap_cannot_blow_up_or_read_files(site: Site) -> None:
         f"<url><loc>{site.origin}/1</loc></url></urlset>"
     )
     site.pages.update({"/": "home", "/1": "1", "/sitemap.xml": bomb})
-    crawled = crawl(site, use_sitemap=True)
+    crawled = crawl_site(site, use_sitemap=True)
     assert "/1" in crawled.outcomes(site.origin)
     assert not [path for path in site.requests if "aaa" in path]
 

@@ -5,7 +5,7 @@ import gzip
 import re
 import struct
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from importlib import import_module
 from io import BytesIO
@@ -16,8 +16,6 @@ from tidemark.adapters.decoding import looks_like_utf_16
 from tidemark.adapters.media import BY_SUFFIX, HTML_TYPES, canonical_type, suffix_of, syntax_of_type
 from tidemark.domain.documents import RawDocument
 from tidemark.domain.errors import DocumentError
-
-# Files that hold other files: what a ZIP, a compound (OLE) or a gzip-ed file is, within bounds.
 
 
 class Format(StrEnum):
@@ -57,8 +55,8 @@ _MIMETYPES = {
     "application/vnd.oasis.opendocument.text": Format.ODT,
 }
 _OTHER_OPEN_DOCUMENTS = {
-    "spreadsheet": "an OpenDocument spreadsheet (ODS): save it as .xlsx or .csv",
-    "presentation": "an OpenDocument presentation (ODP): save it as .pptx",
+    "spreadsheet": ("an OpenDocument spreadsheet (ODS)", "Save it as .xlsx or .csv."),
+    "presentation": ("an OpenDocument presentation (ODP)", "Save it as .pptx."),
 }
 # Ciphers of the fonts in an e-book, which every reader undoes and which keep nobody from its text.
 _FONT_CIPHER = re.compile(rb"http://(?:www\.idpf\.org/2008/embedding|ns\.adobe\.com/pdf/enc#RC)")
@@ -82,26 +80,49 @@ def locked(name: str) -> DocumentError:
     return DocumentError("partition", f"{name} is encrypted.", "Save it without a password.")
 
 
-def unpacks_too_far(name: str, packed: int, expanded: str) -> DocumentError:
-    """That a file is, when unpacked, over the bounds."""
+def over_limit(name: str, excess: str) -> DocumentError:
+    """That a file "has more than …" or "would unpack to …", over a bound that is no setting."""
     return DocumentError(
         "partition",
-        f"{name} would unpack from {packed:,} to {expanded} bytes, over the limit.",
+        f"{name} {excess}.",
         "Exclude it from the source, or split it: this limit is no setting.",
+    )
+
+
+def nested_too_deeply(name: str, where: str = "") -> DocumentError:
+    """That a file holds parts within parts over a bound."""
+    return DocumentError("partition", f"{name} is nested too deeply{where}.", "Simplify it.")
+
+
+def _unpacks_too_far(raw: RawDocument, expanded: str) -> DocumentError:
+    packed = len(raw.content)
+    return over_limit(raw.uri, f"would unpack from {packed:,} to {expanded} bytes, over the limit")
+
+
+def _not_read(message: str) -> DocumentError:
+    return DocumentError(
+        "partition",
+        message,
+        f"Exclude it from the source, or convert it: {READABLE} are read.",
+    )
+
+
+def _archive(name: str) -> DocumentError:
+    return DocumentError(
+        "partition", f"{name} is an archive, not a document.", f"Unpack it: {READABLE} are read."
     )
 
 
 def zip_format(raw: RawDocument, max_expanded: int, max_ratio: int) -> Format:
     """The format of a ZIP file. Raises ``DocumentError`` for one that is no document, locked or too large."""
-    packed = len(raw.content)
     try:
         with ZipFile(BytesIO(raw.content)) as archive:
             entries = archive.infolist()
             expanded = sum(entry.file_size for entry in entries)
-            if expanded > max_expanded or expanded > max_ratio * max(packed, 1024):
-                raise unpacks_too_far(raw.uri, packed, f"{expanded:,}")
+            if expanded > min(max_expanded, max_ratio * max(len(raw.content), 1024)):
+                raise _unpacks_too_far(raw, f"{expanded:,}")
             if len(entries) > _MAX_ENTRIES:
-                raise unpacks_too_far(raw.uri, packed, f"{len(entries):,} files and {expanded:,}")
+                raise _unpacks_too_far(raw, f"{len(entries):,} files and {expanded:,}")
             if any(entry.flag_bits & 1 for entry in entries):
                 raise locked(raw.uri)
             return _by_entries(raw, archive, {entry.filename for entry in entries})
@@ -124,17 +145,10 @@ def _by_entries(raw: RawDocument, archive: ZipFile, names: set[str]) -> Format:
         return _MIMETYPES[mimetype]
     if "META-INF/container.xml" in names and any(name.endswith(".opf") for name in names):
         return Format.EPUB
-    for word, what in _OTHER_OPEN_DOCUMENTS.items():
+    for word, (what, hint) in _OTHER_OPEN_DOCUMENTS.items():
         if word in mimetype:
-            said, _, hint = what.partition(": ")
-            raise DocumentError(
-                "partition",
-                f"{raw.uri} is {said}, which is not read.",
-                f"{hint[0].upper()}{hint[1:]}.",
-            )
-    raise DocumentError(
-        "partition", f"{raw.uri} is an archive, not a document.", f"Unpack it: {READABLE} are read."
-    )
+            raise DocumentError("partition", f"{raw.uri} is {what}, which is not read.", hint)
+    raise _archive(raw.uri)
 
 
 def _refuse_locked(name: str, archive: ZipFile, names: set[str]) -> None:
@@ -187,11 +201,7 @@ def ole_format(raw: RawDocument) -> Format:
                 f"{raw.uri} is in the {program} format from before 2007.",
                 f"Save it as {suffix} without a password.",
             )
-    raise DocumentError(
-        "partition",
-        f"{raw.uri} is a compound file (OLE) of a kind that is not read.",
-        f"Exclude it from the source, or convert it: {READABLE} are read.",
-    )
+    raise _not_read(f"{raw.uri} is a compound file (OLE) of a kind that is not read.")
 
 
 def gunzipped(raw: RawDocument, max_expanded: int, max_ratio: int) -> RawDocument:
@@ -204,50 +214,37 @@ def gunzipped(raw: RawDocument, max_expanded: int, max_ratio: int) -> RawDocumen
             while part := packed.read(_CHUNK):
                 size += len(part)
                 if size > bound:
-                    raise unpacks_too_far(raw.uri, len(raw.content), f"more than {bound:,}")
+                    raise _unpacks_too_far(raw, f"more than {bound:,}")
                 parts.append(part)
     except (OSError, EOFError, zlib.error) as error:
         raise damaged(raw.uri, error) from error
     content = b"".join(parts)
     if content.startswith((GZIP, ZIP)) or content[257:262] == b"ustar":
-        raise DocumentError(
-            "partition",
-            f"{raw.uri} is an archive, not a document.",
-            f"Unpack it: {READABLE} are read.",
-        )
+        raise _archive(raw.uri)
     path = unquote(urlsplit(raw.uri).path).lower().removesuffix(".gz")
     stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
     named = BY_SUFFIX.get(f".{suffix}") if stem and dot else None
-    kept = "" if "gzip" in raw.media_type or "octet-stream" in raw.media_type else raw.media_type
-    return replace(raw, content=content, media_type=named or kept)
+    declared = (
+        "" if "gzip" in raw.media_type or "octet-stream" in raw.media_type else raw.media_type
+    )
+    return replace(raw, content=content, media_type=named or declared)
 
 
-__all__ = ["READABLE", "Format", "Recognised", "recognise"]
-
-_OFFICE = "application/vnd.openxmlformats-officedocument"
-_BY_TYPE = {
-    "text/markdown": Format.MARKDOWN,
-    "text/x-rst": Format.RST,
-    "text/asciidoc": Format.ASCIIDOC,
-    "text/csv": Format.CSV,
-    "text/tab-separated-values": Format.CSV,
-    "message/rfc822": Format.EMAIL,
-    "text/plain": Format.TEXT,
-    "application/json": Format.JSON,
-    "application/x-ndjson": Format.JSON_LINES,
-    "application/x-ipynb+json": Format.NOTEBOOK,
-    "application/xml": Format.XML,
-}
+_TEXTS = {
+    BY_SUFFIX[suffix]: format_
+    for suffix, format_ in {
+        ".md": Format.MARKDOWN, ".rst": Format.RST, ".adoc": Format.ASCIIDOC, ".csv": Format.CSV,
+        ".tsv": Format.CSV, ".eml": Format.EMAIL, ".txt": Format.TEXT, ".json": Format.JSON,
+        ".jsonl": Format.JSON_LINES, ".ipynb": Format.NOTEBOOK, ".xml": Format.XML,
+    }.items()
+}  # fmt: skip
 _BINARY = {
-    "application/pdf": Format.PDF,
-    f"{_OFFICE}.wordprocessingml.document": Format.DOCX,
-    f"{_OFFICE}.presentationml.presentation": Format.PPTX,
-    f"{_OFFICE}.spreadsheetml.sheet": Format.XLSX,
-    "application/vnd.oasis.opendocument.text": Format.ODT,
-    "application/epub+zip": Format.EPUB,
-    "application/vnd.ms-outlook": Format.MSG,
-    "application/rtf": Format.RTF,
-}
+    BY_SUFFIX[f".{format_.value}"]: format_
+    for format_ in (
+        Format.PDF, Format.DOCX, Format.PPTX, Format.XLSX, Format.ODT, Format.EPUB, Format.MSG,
+        Format.RTF,
+    )
+}  # fmt: skip
 _VAGUE = frozenset(
     {"", "text/plain", "application/octet-stream", "binary/octet-stream", "application/gzip",
      "application/x-gzip", "application/zip", "application/x-zip-compressed"}
@@ -284,24 +281,19 @@ _OTHERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Recognised:
-    """A document's format, and the document itself: unpacked where it was gzip-ed."""
-
-    format: Format
-    raw: RawDocument
-
-
-def recognise(raw: RawDocument, max_expanded: int, max_ratio: int) -> Recognised:
-    """Tell a document's format. Raises ``DocumentError`` for what is empty, damaged, locked or unreadable.
+def detect_format(
+    raw: RawDocument, max_expanded: int, max_ratio: int
+) -> tuple[Format, RawDocument]:
+    """A document's format, and the document itself: unpacked where it was gzip-ed.
 
     max_expanded: bytes an archive may hold when unpacked. max_ratio: times its packed size it may be.
+    Raises ``DocumentError`` for what is empty, damaged, locked or unreadable.
     """
     _refuse_empty(raw)
     if raw.content.startswith(GZIP):
         raw = gunzipped(raw, max_expanded, max_ratio)
         _refuse_empty(raw)
-    return Recognised(_format(raw, max_expanded, max_ratio), raw)
+    return _format(raw, max_expanded, max_ratio), raw
 
 
 def _refuse_empty(raw: RawDocument) -> None:
@@ -329,11 +321,7 @@ def _format(raw: RawDocument, max_expanded: int, max_ratio: int) -> Format:
         return Format.RTF
     for mark, what in _OTHERS:
         if head.startswith(mark) and b"\0" in head + b"\0" * (mark == b"PK\x05\x06"):
-            raise DocumentError(
-                "partition",
-                f"{raw.uri} is {what}, which is not read.",
-                f"Exclude it from the source, or convert it: {READABLE} are read.",
-            )
+            raise _not_read(f"{raw.uri} is {what}, which is not read.")
     expected = _BINARY.get(media_type)
     if expected is not None:
         raise DocumentError(
@@ -379,18 +367,15 @@ def _text_format(raw: RawDocument, media_type: str, head: bytes) -> Format:
     if syntax_of_type(media_type):
         return Format.CODE
     if not (media_type.startswith("text/") or media_type in _VAGUE):
-        raise DocumentError(
-            "partition",
-            f"{raw.uri} is of the type {raw.media_type or 'unknown'}, which is not read.",
-            f"Exclude it from the source, or convert it: {READABLE} are read.",
-        )
+        declared = raw.media_type or "unknown"
+        raise _not_read(f"{raw.uri} is of the type {declared}, which is not read.")
     return _unnamed(raw, media_type, head)
 
 
 def _by_type(media_type: str) -> Format:
     """The format that a media type names, TEXT where it names none."""
-    if media_type in _BY_TYPE:
-        return _BY_TYPE[media_type]
+    if media_type in _TEXTS:
+        return _TEXTS[media_type]
     if media_type.endswith("+json"):
         return Format.JSON
     picture = media_type.startswith("image/")

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from lxml import etree
 
 from tidemark.adapters.decoding import decode
-from tidemark.adapters.partition.formats import Format, damaged, recognise
+from tidemark.adapters.partition.formats import Format, damaged, detect_format, nested_too_deeply
 from tidemark.adapters.partition.html.cleaner import CLEANER_VERSION
 from tidemark.adapters.partition.options import PartitionOptions
 from tidemark.adapters.partition.titles import title_of_name, with_title_of_headings
@@ -258,23 +258,21 @@ class DocumentPartitioner:
                 f"{raw.uri} has {len(raw.content):,} bytes; the limit is {options.max_bytes:,}.",
                 "Exclude it from the source, or split it; or raise TIDEMARK_MAX_DOCUMENT_MEGABYTES.",
             )
-        found = recognise(raw, options.max_expanded_bytes, options.max_ratio)
+        detected, raw = detect_format(raw, options.max_expanded_bytes, options.max_ratio)
         try:
-            document = READERS[found.format](Reading(found.raw, options, self._boilerplate))
+            document = READERS[detected](Reading(raw, options, self._boilerplate))
         except etree.LxmlError as error:  # a SyntaxError too, but not one of ours
             raise damaged(raw.uri, error) from error
         except (TidemarkError, NameError, ImportError, SyntaxError, MemoryError):
             raise  # ours, or our own fault, or the machine's: no document is to blame
         except RecursionError as error:
-            raise DocumentError(
-                "partition", f"{raw.uri} is nested too deeply.", "Simplify it."
-            ) from error
+            raise nested_too_deeply(raw.uri) from error
         except (
             Exception
         ) as error:  # whatever a broken file provokes in a parser is the file's fault
             raise DocumentError(
                 "partition",
-                f"{raw.uri} cannot be read as {found.format.value.upper()} "
+                f"{raw.uri} cannot be read as {detected.value.upper()} "
                 f"({type(error).__name__}: {str(error)[:300]}).",
                 "The file is damaged or was cut short: fetch or export it again.",
             ) from error

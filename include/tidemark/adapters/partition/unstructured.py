@@ -17,6 +17,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
+from lxml import etree
+
+from tidemark.adapters.partition.html.tables import header_rows_of, table_text
+from tidemark.domain.documents import CELL, Element, ElementKind
 from tidemark.domain.errors import PermanentError
 
 Partition = Callable[..., list[Any]]
@@ -109,3 +113,17 @@ def pptx_partitioner() -> Partition:
     module.__dict__["is_possible_narrative_text"] = narrative
     partition: Partition = module.__dict__["partition_pptx"]
     return partition
+
+
+def table_of(part: Any) -> Element | None:
+    """A table of Unstructured's as an Element, by the HTML that it gives; None for one without text."""
+    html, page = part.metadata.text_as_html, part.metadata.page_number
+    table = etree.fromstring(html, etree.HTMLParser()).find(".//table") if html else None
+    read = table_text(table) if table is not None else None
+    if read is None or not read.text:
+        text = part.text.strip()
+        return Element(ElementKind.TABLE, text, None, page) if text else None
+    header_rows = read.header_rows or header_rows_of(
+        [line.split(CELL) for line in read.text.split("\n")]
+    )
+    return Element(ElementKind.TABLE, read.text, None, page, header_rows=header_rows)

@@ -7,6 +7,7 @@ from typing import Any
 
 from tidemark.adapters.media import canonical_syntax
 from tidemark.adapters.partition.data.structured import Data, data_elements, title_of
+from tidemark.adapters.partition.formats import nested_too_deeply
 from tidemark.adapters.partition.html.reader import elements_of
 from tidemark.adapters.partition.text.markdown import read_markdown
 from tidemark.domain.documents import Element, ElementKind, PartitionedDocument
@@ -26,7 +27,7 @@ def load_json(text: str, name: str) -> Data:
             "It is damaged or was cut short: fetch or export it again.",
         ) from error
     except RecursionError as error:
-        raise DocumentError("partition", f"{name} is nested too deeply.", "Simplify it.") from error
+        raise nested_too_deeply(name) from error
 
 
 def partition_json(text: str, name: str, max_depth: int) -> PartitionedDocument:
@@ -56,9 +57,7 @@ def _lines(text: str, name: str) -> Iterator[Data]:
                 _SAME_PLACE if number > 1 else "Is it JSON lines? " + _SAME_PLACE,
             ) from error
         except RecursionError as error:
-            raise DocumentError(
-                "partition", f"{name} is nested too deeply in line {number}.", "Simplify it."
-            ) from error
+            raise nested_too_deeply(name, f" in line {number}") from error
 
 
 def _decoder() -> json.JSONDecoder:

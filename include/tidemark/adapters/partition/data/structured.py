@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from tidemark.adapters.partition.formats import nested_too_deeply
 from tidemark.domain.documents import CELL, Element, ElementKind
-from tidemark.domain.errors import DocumentError
 
 Data: TypeAlias = "str | list[Data] | dict[str, Data] | None"
 """Scalars are texts, just as the file writes them."""
@@ -45,11 +45,7 @@ class _Writer:
 
     def value(self, data: Data, key: str, level: int, depth: int) -> Iterator[Element]:
         if depth > _MAX_DEPTH:
-            raise DocumentError(
-                "partition",
-                f"{self._name} is nested too deeply (over {_MAX_DEPTH}).",
-                "Simplify it.",
-            )
+            raise nested_too_deeply(self._name, f" (over {_MAX_DEPTH})")
         if isinstance(data, dict):
             yield from self._object(data, level, depth)
         elif isinstance(data, list):
@@ -72,7 +68,7 @@ class _Writer:
         for key, value in sorted(later, key=lambda pair: not isinstance(pair[1], str)):
             if isinstance(value, str):
                 yield from self._text(key, value, level)
-            elif _says(value):
+            elif _has_text(value):
                 if key:
                     yield _heading(key, level)
                 yield from self.value(value, key, level + 1, depth + 1)
@@ -154,15 +150,15 @@ def _named(data: Mapping[str, Data], names: Sequence[str]) -> str:
     return ""
 
 
-def _says(value: Data) -> bool:
+def _has_text(value: Data) -> bool:
     """Whether there is any text in a value."""
-    waiting: list[Data] = [value]
-    while waiting:
-        item = waiting.pop()
+    pending: list[Data] = [value]
+    while pending:
+        item = pending.pop()
         if isinstance(item, dict):
-            waiting.extend(item.values())
+            pending.extend(item.values())
         elif isinstance(item, list):
-            waiting.extend(item)
+            pending.extend(item)
         elif item:
             return True
     return False

@@ -9,6 +9,7 @@ from lxml import etree
 from tidemark.adapters.decoding import decode
 from tidemark.adapters.media import canonical_syntax
 from tidemark.adapters.partition.data.structured import Data, data_elements, title_of
+from tidemark.adapters.partition.formats import nested_too_deeply
 from tidemark.adapters.partition.html.reader import elements_of, partition_page
 from tidemark.adapters.partition.html.tree import language_code, text_of
 from tidemark.domain.documents import ElementKind, PartitionedDocument
@@ -64,7 +65,7 @@ def _character(found: re.Match[str]) -> str:
 def _refused(name: str, error: etree.XMLSyntaxError) -> DocumentError:
     said = str(error.msg)
     if "depth" in said.lower():
-        return DocumentError("partition", f"{name} is nested too deeply.", "Simplify it.")
+        return nested_too_deeply(name)
     if "entity" in said.lower() and ("loop" in said or "amplification" in said):
         return DocumentError(
             "partition",

@@ -17,8 +17,8 @@ from zipfile import ZipFile
 from lxml import etree
 from openpyxl import load_workbook
 
+from tidemark.adapters.partition.formats import over_limit
 from tidemark.adapters.partition.html.tables import REPEAT_BUDGET, header_rows_of, join_cells
-from tidemark.adapters.partition.office.word import too_many_cells
 from tidemark.adapters.partition.titles import core_properties
 from tidemark.domain.documents import CELL, Element, ElementKind, PartitionedDocument
 
@@ -173,7 +173,7 @@ class _Counter:
         """The row that was handed in. Raises ``DocumentError`` at the bound."""
         self._cells += max(len(cells), 1)
         if self._cells > self._limit:
-            raise too_many_cells(self._name, self._limit)
+            raise over_limit(self._name, f"has more than {self._limit:,} cells in its tables")
         return cells
 
 

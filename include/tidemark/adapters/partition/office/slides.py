@@ -1,15 +1,13 @@
 """PPTX by Unstructured, which takes headings from title shapes; notes and bullets by python-pptx."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
-from lxml import etree
-
-from tidemark.adapters.partition.html.tables import header_rows_of, table_text
 from tidemark.adapters.partition.titles import core_properties
-from tidemark.adapters.partition.unstructured import pptx_partitioner
-from tidemark.domain.documents import CELL, Element, ElementKind, PartitionedDocument
+from tidemark.adapters.partition.unstructured import pptx_partitioner, table_of
+from tidemark.domain.documents import Element, ElementKind, PartitionedDocument
 
 
 def partition_pptx(content: bytes) -> PartitionedDocument:
@@ -49,9 +47,9 @@ def _slide(parts: list[Any], page: int, points: set[str], *, titled: bool) -> It
         if part.category == "Title":
             continue
         if part.category == "Table":
-            table = _table(part, page)
+            table = table_of(part)
             if table is not None:
-                yield table
+                yield replace(table, page_number=page)
             continue
         level = (part.metadata.category_depth or 0) + 1
         listed = part.category == "ListItem" or level > 1 or part.text.strip() in points
@@ -80,16 +78,3 @@ def _notes_and_lists(content: bytes) -> tuple[dict[int, list[str]], dict[int, se
 
 def _paragraphs(frame: Any) -> list[str]:
     return [text for paragraph in frame.paragraphs if (text := paragraph.text.strip())]
-
-
-def _table(part: Any, page: int | None) -> Element | None:
-    html = part.metadata.text_as_html
-    table = etree.fromstring(html, etree.HTMLParser()).find(".//table") if html else None
-    if table is None:
-        return Element(ElementKind.TABLE, part.text, None, page) if part.text.strip() else None
-    read = table_text(table)
-    if not read.text:
-        return None
-    rows = [line.split(CELL) for line in read.text.split("\n")]
-    header_rows = read.header_rows or header_rows_of(rows)
-    return Element(ElementKind.TABLE, read.text, None, page, header_rows=header_rows)

@@ -13,14 +13,13 @@ from zipfile import ZipFile
 from lxml import etree
 
 from tidemark.adapters.partition.data.xml import parse_xml
-from tidemark.adapters.partition.formats import damaged
+from tidemark.adapters.partition.formats import damaged, over_limit
 from tidemark.adapters.partition.html.lines import LINE_END
 from tidemark.adapters.partition.html.reader import elements_of
 from tidemark.adapters.partition.html.tables import header_rows_of
 from tidemark.adapters.partition.html.tree import HEADINGS, drop, text_of
 from tidemark.adapters.partition.titles import core_properties
 from tidemark.domain.documents import CELL, Element, ElementKind, PartitionedDocument
-from tidemark.domain.errors import DocumentError
 
 _BODY = "word/document.xml"
 _STYLES = "word/styles.xml"
@@ -58,15 +57,6 @@ _STYLE_MAP = "\n".join(
 )
 
 
-def too_many_cells(name: str, limit: int) -> DocumentError:
-    """That the tables of a document are over the bound."""
-    return DocumentError(
-        "partition",
-        f"{name} has more than {limit:,} cells in its tables.",
-        "Exclude it from the source, or split it: this limit is no setting.",
-    )
-
-
 def partition_docx(content: bytes, name: str, max_cells: int) -> PartitionedDocument:
     """Partition a Word document; headers, footers and its table of contents are left out.
 
@@ -99,7 +89,7 @@ def _plain(content: bytes, name: str, max_cells: int) -> tuple[bytes, str]:
         text = archive.read(_BODY)
         # Counted before any is read: a table in memory is much larger than in its file.
         if len(re.findall(rb"<\w{1,20}:tc[ >]", text)) > max_cells:
-            raise too_many_cells(name, max_cells)
+            raise over_limit(name, f"has more than {max_cells:,} cells in its tables")
         body = _parsed(text, name)
         styles = _Styles(_parsed(archive.read(_STYLES), name) if _STYLES in parts else None)
         title = _prepare(body, styles)

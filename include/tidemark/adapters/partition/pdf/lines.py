@@ -20,7 +20,7 @@ from pdfplumber.pdf import PDF
 from pdfplumber.table import Table
 from pdfplumber.utils.exceptions import MalformedPDFException, PdfminerException
 
-from tidemark.adapters.partition.formats import damaged, locked
+from tidemark.adapters.partition.formats import damaged, locked, over_limit
 from tidemark.domain.errors import DocumentError
 
 _SNAP = 3.0
@@ -318,11 +318,7 @@ def read_pdf(content: bytes, name: str, max_pages: int) -> PdfText:
 def _lines(document: PDF, name: str, max_pages: int) -> Iterator[Line]:
     for number, page in enumerate(PDFPage.create_pages(document.doc), start=1):
         if number > max_pages:
-            raise DocumentError(
-                "partition",
-                f"{name} has more than {max_pages} pages.",
-                "Exclude it from the source, or split it: this limit is no setting.",
-            )
+            raise over_limit(name, f"has more than {max_pages} pages")
         yield from _page_lines(Page(document, page, page_number=number), number)
 
 

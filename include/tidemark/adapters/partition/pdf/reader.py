@@ -9,12 +9,14 @@ from io import BytesIO
 from types import ModuleType
 from typing import Any
 
+from tidemark.adapters.partition.formats import over_limit
 from tidemark.adapters.partition.html.tables import header_rows_of, join_cells
 from tidemark.adapters.partition.html.tree import language_code
 from tidemark.adapters.partition.options import PdfStrategy
 from tidemark.adapters.partition.pdf.lines import Line, read_pdf
 from tidemark.adapters.partition.titles import sensible_title
-from tidemark.domain.documents import CELL, Element, ElementKind, PartitionedDocument
+from tidemark.adapters.partition.unstructured import table_of
+from tidemark.domain.documents import Element, ElementKind, PartitionedDocument
 from tidemark.domain.errors import ConfigurationError, DocumentError
 
 # PDF to Elements: headings by their fonts, paragraphs and lists by their lines, pages by their numbers.
@@ -244,6 +246,8 @@ def _continues(before: Element, after: Element) -> bool:
     return prose and turned and open_end and after.text[:1].islower()
 
 
+# What recognises text in pictures, where a PDF has none of its own or its layout is asked for.
+
 _DPI = 200
 _MAX_PIXELS = 40_000_000
 _KINDS = {"ListItem": ElementKind.LIST_ITEM, "FigureCaption": ElementKind.CAPTION,
@@ -272,10 +276,10 @@ def partition_pdf_by(
                 "Recognise its text (OCR) and save it again; or install tesseract and the package "
                 'pytesseract, and set pdf_strategy to "ocr".',
             ) from error
-    return _by_recognition(content, name, max_pages)
+    return _by_ocr(content, name, max_pages)
 
 
-def _by_recognition(content: bytes, name: str, max_pages: int) -> PartitionedDocument:
+def _by_ocr(content: bytes, name: str, max_pages: int) -> PartitionedDocument:
     """Read the pictures of pages: each page as plain text, with its number."""
     from tidemark.adapters.partition.html.reader import elements_of
     from tidemark.adapters.partition.text.plain import read_plain_text
@@ -305,11 +309,7 @@ def _pages(content: bytes, name: str, max_pages: int) -> Iterator[tuple[int, Any
     document = pdfium.PdfDocument(BytesIO(content))
     try:
         if len(document) > max_pages:
-            raise DocumentError(
-                "partition",
-                f"{name} has more than {max_pages} pages.",
-                "Exclude it from the source, or split it: this limit is no setting.",
-            )
+            raise over_limit(name, f"has more than {max_pages} pages")
         for index in range(len(document)):
             page = document[index]
             width, height = page.get_size()
@@ -330,11 +330,7 @@ def _by_layout(content: bytes, name: str, max_pages: int) -> PartitionedDocument
     )
     elements = tuple(_elements(parts))
     if elements and (elements[-1].page_number or 0) > max_pages:
-        raise DocumentError(
-            "partition",
-            f"{name} has more than {max_pages} pages.",
-            "Exclude it from the source, or split it: this limit is no setting.",
-        )
+        raise over_limit(name, f"has more than {max_pages} pages")
     title = next((e.text for e in elements if e.kind is ElementKind.TITLE), "")
     return PartitionedDocument(title, elements)
 
@@ -348,26 +344,13 @@ def _elements(parts: list[Any]) -> Iterator[Element]:
             level = min((part.metadata.category_depth or 0) + 1, 6)
             yield Element(ElementKind.TITLE, " ".join(text.split()), level, page)
         elif part.category == "Table":
-            yield _table(part, text, page)
+            table = table_of(part)
+            if table is not None:
+                yield table
         else:
             kind = _KINDS.get(part.category, ElementKind.TEXT)
             listed = kind is ElementKind.LIST_ITEM
             yield Element(kind, text, 1 if listed else None, page)
-
-
-def _table(part: Any, text: str, page: int | None) -> Element:
-    from lxml import etree
-
-    from tidemark.adapters.partition.html.tables import table_text
-
-    html = part.metadata.text_as_html
-    table = etree.fromstring(html, etree.HTMLParser()).find(".//table") if html else None
-    read = table_text(table) if table is not None else None
-    if read is None or not read.text:
-        return Element(ElementKind.TABLE, text, None, page)
-    rows = [line.split(CELL) for line in read.text.split("\n")]
-    header = read.header_rows or header_rows_of(rows)
-    return Element(ElementKind.TABLE, read.text, None, page, header_rows=header)
 
 
 def _needed(package: str, strategy: str, what: str) -> ModuleType:

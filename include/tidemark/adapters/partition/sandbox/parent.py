@@ -12,7 +12,6 @@ import weakref
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from tidemark.adapters.partition.options import PartitionOptions
 from tidemark.adapters.partition.partitioner import DocumentPartitioner
@@ -27,11 +26,11 @@ from tidemark.adapters.partition.sandbox.protocol import (
 from tidemark.domain.documents import PartitionedDocument, RawDocument
 from tidemark.domain.errors import ConfigurationError, DocumentError, PermanentError, TransientError
 
-# One worker process from its start to its end: requests in, answers out, each within its time.
-
 _CHUNK = 1 << 18
 _KEPT_ERRORS = 8192
 _END_SECONDS = 5.0
+_WORKER = "tidemark.adapters.partition.sandbox.worker"
+_EXCLUDE = "Exclude it from the source, or split it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +60,29 @@ class SandboxLimits:
         return self.seconds + self.seconds_per_mebibyte * size / 2**20
 
 
-class WorkerTimeout(Exception):  # noqa: N818 - what happened to the worker, told to whoever holds it
+class WorkerTimeout(Exception):  # noqa: N818 - what happened to the worker, for who holds it
     """It did not answer in time, and is ended."""
 
 
-class WorkerTooMuch(Exception):  # noqa: N818
+class AnswerTooLarge(Exception):  # noqa: N818
     """Its answer is over the bound, and it is ended."""
 
 
 class WorkerDied(Exception):  # noqa: N818
-    """It ended by itself or by a signal. code: as ``Popen.returncode``. said: the end of its errors."""
+    """It ended by itself or by a signal. code: as ``Popen.returncode``. stderr: the last line of it."""
 
-    def __init__(self, code: int, said: str) -> None:
+    def __init__(self, code: int, stderr: str) -> None:
         super().__init__(f"ended with {code}")
         self.code = code
-        self.said = said
+        self.stderr = stderr
+
+    @property
+    def cause(self) -> str:
+        """The code for a person: the name of the signal that it tells of."""
+        try:
+            return f"signal {signal.Signals(-self.code).name}"
+        except ValueError:
+            return f"code {self.code}"
 
 
 class WorkerProcess:
@@ -111,11 +118,11 @@ class WorkerProcess:
         except WorkerDied as error:
             if error.code in {-signal.SIGKILL, -signal.SIGTERM}:
                 raise TransientError(
-                    f"The parser's process was ended at its start ({_named(error.code)}).",
+                    f"The parser's process was ended at its start ({error.cause}).",
                     "The machine has too little memory: try again later.",
                 ) from error
             raise PermanentError(
-                f"The parser's process cannot start (code {error.code}): {error.said or 'it says nothing'}.",
+                f"The parser's process cannot start ({error.cause}): {error.stderr or 'it says nothing'}.",
                 "Run the project's set-up again (make setup).",
             ) from error
         if ready != READY:
@@ -133,7 +140,7 @@ class WorkerProcess:
     def ask(self, request: bytes, seconds: float) -> bytes:
         """Send a request and wait for its answer.
 
-        Raises ``WorkerDied``, ``WorkerTimeout`` and ``WorkerTooMuch``; the process is gone then.
+        Raises ``WorkerDied``, ``WorkerTimeout`` and ``AnswerTooLarge``; the process is gone then.
         """
         try:
             answer = self._exchange(request, time.monotonic() + seconds)
@@ -187,7 +194,7 @@ class WorkerProcess:
             return False
         (length,) = LENGTH.unpack_from(answer)
         if length > self._limits.output_bytes:
-            raise WorkerTooMuch
+            raise AnswerTooLarge
         return len(answer) >= LENGTH.size + int(length)
 
     def _read_errors(self, selector: selectors.BaseSelector) -> None:
@@ -217,9 +224,7 @@ class WorkerProcess:
     def forget(self) -> None:
         """Let go of a process that another one owns: close the pipes and leave it alone."""
         self._finalizer.detach()
-        for stream in (self._stdin, self._stdout, self._stderr):
-            with suppress(OSError):
-                stream.close()
+        _close(self._process)
 
 
 def _started(
@@ -283,14 +288,14 @@ def _end(process: subprocess.Popen[bytes], owner: int) -> None:
             process.kill()
         with suppress(subprocess.TimeoutExpired):
             process.wait(_END_SECONDS)
+    _close(process)
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
     for stream in (process.stdin, process.stdout, process.stderr):
-        _close(stream)
-
-
-def _close(stream: IO[bytes] | None) -> None:
-    if stream is not None:
         with suppress(OSError):
-            stream.close()
+            if stream is not None:
+                stream.close()
 
 
 def _resident_bytes(pid: int) -> int:
@@ -301,34 +306,19 @@ def _resident_bytes(pid: int) -> int:
         return 0
 
 
-def _named(code: int) -> str:
-    """A return code for a person: the name of the signal that it tells of."""
-    try:
-        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    except ValueError:
-        return f"signal {-code}"
-
-
-__all__ = ["SandboxLimits", "SandboxedPartitioner"]
-
-_WORKER = "tidemark.adapters.partition.sandbox.worker"
-_EXCLUDE = "Exclude it from the source, or split it"
-
-
-class _Shared:
-    """The worker of one process, for a partitioner and all that know another site's boilerplate."""
+class _SharedWorker:
+    """The worker of one process, for a partitioner and all that drop another site's boilerplate."""
 
     def __init__(self, module: str, options: PartitionOptions, limits: SandboxLimits) -> None:
         self._module, self._options, self.limits = module, options, limits
         self._lock = threading.Lock()
         self._owner = os.getpid()
         self._worker: WorkerProcess | None = None
-        self._told: frozenset[int] = frozenset()
+        self._boilerplate: frozenset[int] = frozenset()
 
     def ask(self, raw: RawDocument, boilerplate: frozenset[int]) -> PartitionedDocument:
-        if (
-            self._owner != os.getpid()
-        ):  # forked: the worker and a lock that may be held are the parent's
+        if self._owner != os.getpid():
+            # Forked: the worker, and a lock that may be held, are the parent's.
             self._lock, self._owner = threading.Lock(), os.getpid()
             if self._worker is not None:
                 self._worker.forget()
@@ -349,11 +339,11 @@ class _Shared:
             self.close()
         if self._worker is None:
             self._worker = WorkerProcess(self._module, self._options, self.limits)
-            self._told = frozenset()
+            self._boilerplate = frozenset()
         seconds = self.limits.seconds_for(len(raw.content))
-        changed = boilerplate if boilerplate != self._told else None
+        changed = boilerplate if boilerplate != self._boilerplate else None
         answer = self._worker.ask(encode_request(raw, seconds, changed), seconds)
-        self._told = boilerplate
+        self._boilerplate = boilerplate
         return decode_answer(answer)
 
     def close(self) -> None:
@@ -381,7 +371,7 @@ class SandboxedPartitioner:
         options = options or PartitionOptions()
         self._reader = DocumentPartitioner(options, boilerplate)
         self._boilerplate = boilerplate
-        self._shared = _Shared(worker_module, options, limits or SandboxLimits())
+        self._shared = _SharedWorker(worker_module, options, limits or SandboxLimits())
         self._max_bytes = options.max_bytes
 
     @property
@@ -424,7 +414,7 @@ class SandboxedPartitioner:
             ) from error
         except OutOfMemory as error:
             raise self._too_large(raw.uri) from error
-        except WorkerTooMuch as error:
+        except AnswerTooLarge as error:
             raise DocumentError(
                 "partition",
                 f"{raw.uri} turns into more than {limits.output_bytes:,} bytes of text.",
@@ -449,7 +439,7 @@ class SandboxedPartitioner:
         )
 
     def _crashed(self, name: str, died: WorkerDied) -> DocumentError:
-        if "MemoryError" in died.said or "memory" in died.said.lower():
+        if "memory" in died.stderr.lower():
             return self._too_large(name)
         if died.code == -signal.SIGKILL:
             return DocumentError(
@@ -458,15 +448,9 @@ class SandboxedPartitioner:
                 "as it does when memory runs out.",
                 f"{_EXCLUDE}; or give the machine more memory and run `tidemark retry`.",
             )
-        signals = {s.value for s in signal.Signals}
-        told = (
-            f"signal {signal.Signals(-died.code).name}"
-            if -died.code in signals
-            else f"code {died.code}"
-        )
-        said = f": {died.said}" if died.said else ""
+        stderr = f": {died.stderr}" if died.stderr else ""
         return DocumentError(
             "partition",
-            f"{name} crashed its parser ({told}{said}).",
+            f"{name} crashed its parser ({died.cause}{stderr}).",
             "Exclude it from the source, or convert it to another format.",
         )

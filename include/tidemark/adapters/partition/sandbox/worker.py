@@ -1,7 +1,7 @@
 """The process that reads documents for ``SandboxedPartitioner``: bounded, without secrets, killed at will.
 
 ``python -m tidemark.adapters.partition.sandbox.worker OPTIONS MEMORY FILES PARENT DIE`` reads requests from
-its standard input, writes answers to its standard output (``sandbox_protocol``), and ends with its input.
+its standard input, writes answers to its standard output (``protocol``), and ends with its input.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ _FILE_BYTES = 2**30
 _WATCH_SECONDS = 2.0
 
 
-def unstructured(options: str) -> Partition:
+def reader(options: str) -> Partition:
     """The real reader, with what most documents need loaded before the first comes."""
     import tidemark.adapters.partition.html.reader  # noqa: F401
     from tidemark.adapters.partition.partitioner import DocumentPartitioner
@@ -129,4 +129,4 @@ def _send(stream: BinaryIO, data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    serve(unstructured, sys.argv[1:])
+    serve(reader, sys.argv[1:])

@@ -275,7 +275,8 @@ def _get(stored: Mapping[UUID, PointWrite], ids: Sequence[UUID]) -> list[StoredP
 
 
 def _matching(stored: Mapping[UUID, PointWrite], where: Where | None) -> list[PointWrite]:
-    return [p for p in stored.values() if _matches(p.payload, where or {})]
+    # A copy, for another thread may be writing.
+    return [p for p in list(stored.values()) if _matches(p.payload, where or {})]
 
 
 def _matches(payload: Mapping[str, Canonical], where: Where) -> bool:

@@ -178,7 +178,9 @@ class MemoryDocuments:
         return iter(sorted(records, key=lambda document: (document.source, document.uri)))
 
     def _of(self, source: str | None) -> list[DocumentRecord]:
-        return [d for d in self._tables.documents.values() if source is None or d.source == source]
+        return [
+            d for d in list(self._tables.documents.values()) if source is None or d.source == source
+        ]
 
     def get(self, document_id: UUID) -> DocumentRecord | None:
         return self._tables.documents.get(document_id)
@@ -251,7 +253,7 @@ class MemorySources:
         return sorted(aliases, key=lambda alias: alias.uri)
 
     def aliases_by_uri(self, uris: Sequence[str], source: str | None = None) -> list[Alias]:
-        aliases = [a for a in self._tables.aliases.values() if a.uri in uris]
+        aliases = [a for a in list(self._tables.aliases.values()) if a.uri in uris]
         aliases = [a for a in aliases if source in (None, a.source)]
         return sorted(aliases, key=lambda alias: (alias.source, alias.uri))
 
@@ -453,7 +455,7 @@ class MemoryGenerations:
         self._tables.generations[generation.index_name, generation.number] = generation
 
     def outside(self, generation: int) -> dict[str, int]:
-        indexed = [d for d in self._tables.documents.values() if d.raw_hash is not None]
+        indexed = [d for d in list(self._tables.documents.values()) if d.raw_hash is not None]
         counts = Counter(d.source for d in indexed if d.generation != generation)
         return dict(sorted(counts.items()))
 
@@ -501,7 +503,7 @@ class MemoryWrites:
     ) -> dict[UUID, str]:
         return {
             key: uri
-            for key, (owner, uri) in self._tables.intents.items()
+            for key, (owner, uri) in list(self._tables.intents.items())
             if source in (None, owner) and (among is None or key in among)
         }
 

@@ -100,7 +100,7 @@ class Home:
         own = {
             "TIDEMARK_HOME": str(self.home),
             "TIDEMARK_SOURCES_FILE": str(self.declarations),
-            "PYTHONPATH": str(PROJECT / "include"),
+            "PYTHONPATH": os.pathsep.join(str(PROJECT / name) for name in ("include", "tests")),
             "SOAK_TEXTS": str(self.texts),
         }
         return {**inherited, **own, **self.environment}

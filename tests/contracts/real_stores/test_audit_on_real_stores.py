@@ -71,6 +71,7 @@ def test_documents_are_found_by_a_sentence_of_their_own(audited: Audited) -> Non
     assert (report.sampled, report.clean) == (6, True)
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_run_beside_the_audit_is_no_finding(audited: Audited) -> None:
     stop = threading.Event()
     found: list[AuditReport] = []

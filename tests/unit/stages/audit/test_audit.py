@@ -386,6 +386,7 @@ def slowed(method: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.slow
 def test_a_run_beside_the_audit_is_no_finding(
     audited: Audited, monkeypatch: pytest.MonkeyPatch

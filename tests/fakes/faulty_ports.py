@@ -84,7 +84,7 @@ class Line:
         if fault.mode == "half" and name in BULK:
             whole = list(args[BULK[name]])
             args = (*args[: BULK[name]], whole[: len(whole) // 2], *args[BULK[name] + 1 :])
-        if fault.mode == "half" and name == "drop":
+        if fault.mode == "half" and (port, name) == ("index", "drop"):
             method = half_of_drop(method)
         if fault.mode != "before":
             self._done(port, name, method, *args, **keys)

@@ -21,7 +21,7 @@ from tidemark.domain.documents import (  # noqa: E402
     Validators,
 )
 from tidemark.domain.errors import DocumentError  # noqa: E402
-from tidemark.ports import Tokenizer  # noqa: E402
+from tidemark.ports.embedding import Tokenizer  # noqa: E402
 
 SAMPLES = Path(__file__).resolve().parents[1] / "include" / "samples"
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tidemark.ports import Tokenizer
+from tidemark.ports.embedding import Tokenizer
 
 Split = Callable[[str], list[str]]
 

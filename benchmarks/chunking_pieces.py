@@ -11,7 +11,7 @@ from chunking_peers import Peer
 
 from tidemark.domain.documents import ElementKind, PartitionedDocument
 from tidemark.domain.profile import Profile
-from tidemark.ports import Tokenizer
+from tidemark.ports.embedding import Tokenizer
 from tidemark.stages.chunking.chunk import chunk_document
 
 DOCUMENT = UUID(int=1)

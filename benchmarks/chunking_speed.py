@@ -26,7 +26,7 @@ from chunking_peers import peers
 
 from tidemark.domain.documents import Element, ElementKind
 from tidemark.domain.profile import Profile
-from tidemark.ports import Tokenizer
+from tidemark.ports.embedding import Tokenizer
 from tidemark.stages.chunking.chunk import chunk_document
 
 DOCUMENT = UUID(int=1)

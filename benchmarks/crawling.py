@@ -35,7 +35,7 @@ from fakes.source import MemoryKnown  # noqa: E402
 from tidemark.adapters.sources.website.crawl import WebsiteSource  # noqa: E402
 from tidemark.adapters.sources.website.options import WebsiteOptions  # noqa: E402
 from tidemark.domain.documents import CrawlEnd, CrawlItem, Validators  # noqa: E402
-from tidemark.ports import Known  # noqa: E402
+from tidemark.ports.source import Known  # noqa: E402
 
 CONCURRENCY = 8
 SAID: dict[str, CrawlItem] = {}

@@ -30,7 +30,7 @@ from fakes.embedder import HashEmbedder  # noqa: E402
 from tidemark.cli.adhoc import adhoc_files  # noqa: E402
 from tidemark.config.settings import Settings  # noqa: E402
 from tidemark.pipeline import new_run_id, run_source  # noqa: E402
-from tidemark.ports import Embedder  # noqa: E402
+from tidemark.ports.embedding import Embedder  # noqa: E402
 from tidemark.wiring import Container  # noqa: E402
 
 

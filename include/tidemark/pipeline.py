@@ -12,8 +12,7 @@ from datetime import datetime
 from uuid import uuid4
 
 from tidemark.domain.errors import TidemarkError, TransientError
-from tidemark.domain.records import DocumentRecord, RunStatus
-from tidemark.domain.summary import RunSummary
+from tidemark.domain.records import DocumentRecord, RunStatus, RunSummary
 from tidemark.stages import report as reports
 from tidemark.stages.audit.compare import AuditFindings
 from tidemark.stages.audit.epochs import begin_epoch, close_epoch, reconcile

@@ -15,21 +15,13 @@ from tidemark.config.sources import SourceContext, SourceDeclaration
 from tidemark.config.sources_file import Declarations, load_declarations
 from tidemark.domain.connections import Credentials, CredentialStore
 from tidemark.domain.documents import CrawlEnd, CrawlItem
-from tidemark.ports import (
-    ArtifactStore,
-    CodeParser,
-    Embedder,
-    Known,
-    Ledger,
-    LexicalEncoder,
-    PageInspector,
-    Partitioner,
-    Progress,
-    Source,
-    Tokenizer,
-    VectorIndex,
-    quiet,
-)
+from tidemark.ports.artifacts import ArtifactStore
+from tidemark.ports.embedding import Embedder, LexicalEncoder, Tokenizer
+from tidemark.ports.index import VectorIndex
+from tidemark.ports.ledger import Ledger
+from tidemark.ports.partition import CodeParser, PageInspector, Partitioner
+from tidemark.ports.progress import Progress, quiet
+from tidemark.ports.source import Known, Source
 
 if TYPE_CHECKING:
     from tidemark.adapters.embedding.cache import EmbeddingCache

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from fakes.ledger import MemoryLedger
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 
 
 @pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.services)])

@@ -12,7 +12,8 @@ from tidemark.adapters.artifacts import (
     checked_line,
     without_ends,
 )
-from tidemark.ports import ArtifactEntry, Clock
+from tidemark.ports.artifacts import ArtifactEntry
+from tidemark.ports.progress import Clock
 
 
 def _now() -> datetime:

@@ -14,7 +14,8 @@ from tidemark.domain.documents import (
     Validators,
 )
 from tidemark.domain.hashing import digest
-from tidemark.ports import Clock, Known
+from tidemark.ports.progress import Clock
+from tidemark.ports.source import Known
 
 
 def _utc_now() -> datetime:

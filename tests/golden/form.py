@@ -7,7 +7,7 @@ from uuid import UUID
 from tidemark.domain.chunks import Chunk, ChunkedDocument, Section
 from tidemark.domain.documents import PartitionedDocument
 from tidemark.domain.profile import Profile
-from tidemark.ports import Tokenizer
+from tidemark.ports.embedding import Tokenizer
 
 MARGIN = "    "
 

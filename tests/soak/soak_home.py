@@ -20,7 +20,7 @@ from tidemark.adapters.index.qdrant import QdrantServerIndex
 from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.adapters.ledger.postgres import PostgresLedger
 from tidemark.adapters.services.postgres import EmbeddedPostgres
-from tidemark.ports import VectorIndex
+from tidemark.ports.index import VectorIndex
 
 PROJECT = Path(__file__).resolve().parents[2]
 QUICK = Path(__file__).with_name("soak_quick_cli.py")

@@ -31,8 +31,7 @@ from tidemark.domain.hashing import (
     vector_hash,
     vectors_hash,
 )
-from tidemark.domain.records import DocumentStatus, GenerationStatus
-from tidemark.domain.summary import RunSummary
+from tidemark.domain.records import DocumentStatus, GenerationStatus, RunSummary
 from tidemark.stages.job import embed_fingerprint, raw_key
 from tidemark.stages.takedown.requests import unfinished
 

@@ -26,7 +26,7 @@ from tidemark import pipeline
 from tidemark.domain.errors import TidemarkError
 from tidemark.domain.hashing import digest_text
 from tidemark.domain.identity import document_id
-from tidemark.domain.summary import RunSummary
+from tidemark.domain.records import RunSummary
 from tidemark.pipeline import run_source
 from tidemark.stages.audit.audit import audit_index
 from tidemark.stages.audit.compare import AuditDependencies

@@ -21,7 +21,7 @@ from tidemark.domain.records import (
     Sighting,
     Tombstone,
 )
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 RUN = "run-1"

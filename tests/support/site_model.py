@@ -16,7 +16,7 @@ from tidemark.domain.guards import Guards
 from tidemark.domain.hashing import vectors_hash
 from tidemark.domain.identity import document_id
 from tidemark.domain.profile import Profile
-from tidemark.ports import VectorIndex
+from tidemark.ports.index import VectorIndex
 from tidemark.stages.job import Job
 
 URIS = tuple(f"https://example.org/{name}" for name in "abcde")

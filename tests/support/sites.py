@@ -25,7 +25,7 @@ from fakes.source import MemoryKnown
 from tidemark.adapters.sources.website.crawl import WebsiteSource
 from tidemark.adapters.sources.website.options import WebsiteOptions
 from tidemark.domain.documents import CrawlEnd, CrawlItem, Outcome
-from tidemark.ports import Known, Source
+from tidemark.ports.source import Known, Source
 
 
 @dataclass(slots=True)

@@ -5,7 +5,8 @@ from typing import Any, Protocol
 
 from fakes.index import MemoryIndex
 from fakes.ledger import MemoryLedger
-from tidemark.ports import Ledger, VectorIndex
+from tidemark.ports.index import VectorIndex
+from tidemark.ports.ledger import Ledger
 
 
 class Stores(Protocol):

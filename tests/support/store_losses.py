@@ -6,7 +6,7 @@ from typing import Any, Literal
 from fakes.index import MemoryIndex
 from tidemark.adapters.index.qdrant import QdrantServerIndex
 from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
-from tidemark.ports import VectorIndex
+from tidemark.ports.index import VectorIndex
 
 What = Literal["points", "sections"]
 

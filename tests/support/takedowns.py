@@ -7,7 +7,7 @@ from worlds import SOURCE, World
 
 from tidemark import pipeline
 from tidemark.domain.identity import document_id
-from tidemark.ports import VectorCache
+from tidemark.ports.embedding import VectorCache
 from tidemark.stages.job import Stores
 from tidemark.stages.takedown.requests import DocumentRef, find
 from tidemark.stages.takedown.takedown import TakedownResult, take_down

@@ -12,7 +12,7 @@ import pytest
 
 from tidemark.domain.chunks import PointWrite, SparseVector
 from tidemark.domain.hashing import Canonical
-from tidemark.ports import VectorIndex
+from tidemark.ports.index import VectorIndex
 
 DIMENSION = 4
 GENERATION = 1

@@ -16,17 +16,13 @@ from tidemark.domain.chunks import SparseVector
 from tidemark.domain.documents import PartitionedDocument, RawDocument
 from tidemark.domain.hashing import digest_text
 from tidemark.domain.profile import Profile, ProfileChoice
-from tidemark.domain.summary import RunSummary
+from tidemark.domain.records import RunSummary
 from tidemark.pipeline import run_source
-from tidemark.ports import (
-    ArtifactStore,
-    Embedder,
-    Ledger,
-    LexicalEncoder,
-    PageInspector,
-    Partitioner,
-    VectorIndex,
-)
+from tidemark.ports.artifacts import ArtifactStore
+from tidemark.ports.embedding import Embedder, LexicalEncoder
+from tidemark.ports.index import VectorIndex
+from tidemark.ports.ledger import Ledger
+from tidemark.ports.partition import PageInspector, Partitioner
 from tidemark.stages.audit.compare import AuditFindings, compare_source
 from tidemark.stages.generations import current_generation
 from tidemark.stages.job import Dependencies, Job, embed_fingerprint

@@ -10,8 +10,7 @@ from worlds import World, page
 
 from tidemark import pipeline
 from tidemark.domain.errors import TransientError
-from tidemark.domain.records import RunStatus
-from tidemark.domain.summary import ChunkCounts, RunSummary
+from tidemark.domain.records import ChunkCounts, RunStatus, RunSummary
 from tidemark.stages.crawl import CrawlSummary
 from tidemark.stages.plan.plan import PlanSummary
 from tidemark.stages.process.process import BatchSummary

@@ -21,7 +21,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from tidemark.adapters.retry import Retry
 from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
-from tidemark.ports import ArtifactEntry
+from tidemark.ports.artifacts import ArtifactEntry
 
 # What every artifact store holds to: which keys there are, and how lines are written.
 

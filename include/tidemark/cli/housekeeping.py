@@ -11,7 +11,7 @@ from rich.text import Text
 from tidemark.cli.index import render_summary
 from tidemark.cli.output import Bar, Json, Output, errors_to, open_container, safe, text
 from tidemark.domain.errors import ConfigurationError
-from tidemark.domain.summary import RunSummary
+from tidemark.domain.records import RunSummary
 from tidemark.wiring import Container, Emptied
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from tidemark.cli.output import (
 )
 from tidemark.config.sources import SourceDeclaration
 from tidemark.domain.errors import SourceBusyError
-from tidemark.domain.summary import RunSummary
+from tidemark.domain.records import RunSummary
 from tidemark.stages.plan.plan import PlanSummary
 from tidemark.stages.report import totals
 from tidemark.wiring import Container

@@ -14,8 +14,7 @@ from tidemark.cli.explain import spellings
 from tidemark.cli.output import Bar, Json, Output, Source, errors_to, open_container, safe, text
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.hashing import as_json
-from tidemark.domain.records import DocumentRecord
-from tidemark.domain.summary import RunSummary
+from tidemark.domain.records import DocumentRecord, RunSummary
 from tidemark.wiring import Container
 
 

@@ -22,7 +22,7 @@ from tidemark.domain.documents import CrawlEnd, CrawlItem
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.guards import Guards
 from tidemark.domain.profile import AUTO
-from tidemark.ports import Known, Source
+from tidemark.ports.source import Known, Source
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,40}$"
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

@@ -178,7 +178,7 @@ def report(source: str) -> dict[str, Any]:
 
 def run_result(ti: Any, run: "RunContext") -> "RunResult":
     """What the tasks of a DAG run left behind."""
-    from tidemark.domain.summary import ChunkCounts
+    from tidemark.domain.records import ChunkCounts
     from tidemark.pipeline import RunResult
     from tidemark.stages.crawl import CrawlSummary
     from tidemark.stages.plan.plan import PlanSummary

@@ -20,7 +20,7 @@ from tidemark.domain.documents import (
     Validators,
 )
 from tidemark.domain.errors import PermanentError
-from tidemark.ports import ArtifactStore
+from tidemark.ports.artifacts import ArtifactStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ from tidemark.domain.documents import (
 from tidemark.domain.errors import TransientError
 from tidemark.domain.hashing import digest, digest_text
 from tidemark.domain.records import DocumentRecord
-from tidemark.ports import ArtifactStore, Known, Ledger
+from tidemark.ports.artifacts import ArtifactStore
+from tidemark.ports.ledger import Ledger
+from tidemark.ports.source import Known
 from tidemark.stages.blocking import blocked_content
 from tidemark.stages.codec import decode_listing_line, encode_end, encode_observation
 from tidemark.stages.job import Dependencies, Job, boilerplate_key, listing_key, raw_key

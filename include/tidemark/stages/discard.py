@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator
 from uuid import UUID
 
-from tidemark.ports import ArtifactStore, Ledger
+from tidemark.ports.artifacts import ArtifactStore
+from tidemark.ports.ledger import Ledger
 from tidemark.stages.job import raw_key
 
 FEW = 8

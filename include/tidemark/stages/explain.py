@@ -18,7 +18,9 @@ from tidemark.domain.records import (
     Tombstone,
     VersionRecord,
 )
-from tidemark.ports import ArtifactStore, Ledger, Partitioner
+from tidemark.ports.artifacts import ArtifactStore
+from tidemark.ports.ledger import Ledger
+from tidemark.ports.partition import Partitioner
 from tidemark.stages.codec import decode_elements
 from tidemark.stages.job import raw_key
 from tidemark.stages.process.prepare import elements_key

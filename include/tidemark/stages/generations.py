@@ -14,7 +14,10 @@ from tidemark.domain.decide import is_stuck
 from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import DocumentRecord, GenerationRecord, GenerationStatus, RunStatus
-from tidemark.ports import Clock, Embedder, Ledger, LexicalEncoder, VectorIndex
+from tidemark.ports.embedding import Embedder, LexicalEncoder
+from tidemark.ports.index import VectorIndex
+from tidemark.ports.ledger import Ledger
+from tidemark.ports.progress import Clock
 from tidemark.stages.job import Dependencies, Job, embed_fingerprint, utc_now
 
 

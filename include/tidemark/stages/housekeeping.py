@@ -23,7 +23,9 @@ from tidemark.domain.errors import SourceBusyError
 from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationStatus, RunRecord, RunStatus
-from tidemark.ports import ArtifactEntry, Ledger, Progress, quiet
+from tidemark.ports.artifacts import ArtifactEntry
+from tidemark.ports.ledger import Ledger
+from tidemark.ports.progress import Progress, quiet
 from tidemark.stages.discard import name_of
 from tidemark.stages.generations import abandoned, current_generation, drop_generations
 from tidemark.stages.job import Stores

@@ -9,22 +9,13 @@ from tidemark.domain.decide import Target
 from tidemark.domain.guards import Guards
 from tidemark.domain.hashing import fingerprint
 from tidemark.domain.profile import ProfileChoice
-from tidemark.ports import (
-    ArtifactStore,
-    Clock,
-    CodeParser,
-    Embedder,
-    Ledger,
-    LexicalEncoder,
-    PageInspector,
-    Partitioner,
-    Progress,
-    Source,
-    Tokenizer,
-    VectorCache,
-    VectorIndex,
-    quiet,
-)
+from tidemark.ports.artifacts import ArtifactStore
+from tidemark.ports.embedding import Embedder, LexicalEncoder, Tokenizer, VectorCache
+from tidemark.ports.index import VectorIndex
+from tidemark.ports.ledger import Ledger
+from tidemark.ports.partition import CodeParser, PageInspector, Partitioner
+from tidemark.ports.progress import Clock, Progress, quiet
+from tidemark.ports.source import Source
 from tidemark.stages.chunking.chunk import chunk_fingerprint
 
 PAYLOAD_VERSION = 3

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from tidemark.domain.decide import ANOMALIES, Action, Reason
 from tidemark.domain.guards import too_many_quarantined
-from tidemark.domain.records import RunRecord, RunStatus
-from tidemark.domain.summary import ChunkCounts, RunSummary, add_seconds
-from tidemark.ports import Ledger
+from tidemark.domain.records import ChunkCounts, RunRecord, RunStatus, RunSummary, add_seconds
+from tidemark.ports.ledger import Ledger
 from tidemark.stages.audit.compare import AuditFindings, compare_source, counts_agree, undecided
 from tidemark.stages.crawl import CrawlSummary
 from tidemark.stages.generations import pending_generation

@@ -7,7 +7,9 @@ from uuid import UUID
 from tidemark.domain.chunks import StoredPoint
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.hashing import Canonical
-from tidemark.ports import Embedder, Ledger, LexicalEncoder, VectorIndex
+from tidemark.ports.embedding import Embedder, LexicalEncoder
+from tidemark.ports.index import VectorIndex
+from tidemark.ports.ledger import Ledger
 from tidemark.stages.generations import current_generation
 from tidemark.stages.job import embed_fingerprint
 

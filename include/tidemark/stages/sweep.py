@@ -20,7 +20,7 @@ from tidemark.domain.records import (
     Sighting,
     Tombstone,
 )
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 from tidemark.stages.codec import Planned, read_plan
 from tidemark.stages.discard import discard_snapshots, discard_vectors
 from tidemark.stages.generations import switch_when_complete

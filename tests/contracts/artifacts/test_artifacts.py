@@ -18,7 +18,7 @@ from processes import start_python
 from fakes.artifacts import MemoryArtifacts
 from tidemark.adapters.artifacts import FsspecArtifacts, LocalFolder, _written_at
 from tidemark.domain.errors import ConfigurationError, PermanentError, TransientError
-from tidemark.ports import ArtifactStore
+from tidemark.ports.artifacts import ArtifactStore
 
 EACH_EXAMPLE_MAY_SHARE_THE_STORE = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -16,7 +16,7 @@ from tidemark.adapters.embedding.models import DEFAULT_MODEL, read_card, resolve
 from tidemark.adapters.embedding.sentence_transformers import SentenceTransformersEmbedder
 from tidemark.adapters.embedding.tokenizer import HuggingFaceTokenizer
 from tidemark.domain.errors import PermanentError
-from tidemark.ports import Embedder, Tokenizer
+from tidemark.ports.embedding import Embedder, Tokenizer
 
 TEXTS = [
     "Refunds within thirty days.",

@@ -22,7 +22,7 @@ from vector_index_cases import (
 from tidemark.adapters.index.layout import Layout, built_under_id, epoch_id, is_reserved
 from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.domain.chunks import PointWrite, StoredPoint
-from tidemark.ports import VectorIndex
+from tidemark.ports.index import VectorIndex
 
 
 @pytest.fixture(params=adapters())

@@ -21,7 +21,7 @@ from tidemark.adapters.index.qdrant_edge import QdrantEdgeIndex
 from tidemark.domain.chunks import PointWrite, SparseVector
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.hashing import lexical_hash
-from tidemark.ports import VectorIndex
+from tidemark.ports.index import VectorIndex
 
 
 @pytest.fixture(params=adapters())

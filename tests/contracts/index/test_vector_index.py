@@ -20,7 +20,7 @@ from vector_index_cases import (
 from tidemark.domain.chunks import SparseVector, StoredPoint
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.hashing import vector_hash
-from tidemark.ports import VectorIndex
+from tidemark.ports.index import VectorIndex
 
 UNICODE = {
     "text": 'naïve Übung — 東京 👩‍🔬 \u202eRTL\u202c\n\ttab "quoted" back\\slash',

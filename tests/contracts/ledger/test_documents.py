@@ -19,7 +19,7 @@ from ledger_cases import (
 
 from tidemark.domain.documents import Validators
 from tidemark.domain.records import DocumentCounts, DocumentStatus
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 
 OTHER = "https://example.org/other"
 

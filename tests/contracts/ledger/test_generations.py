@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger_cases import NOON, later
 
 from tidemark.domain.records import AuditRecord, GenerationRecord, GenerationStatus
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 
 
 def test_generations_come_by_number(ledger: Ledger) -> None:

@@ -28,7 +28,7 @@ from tidemark.config.settings import Settings
 from tidemark.domain.chunks import Fingerprints
 from tidemark.domain.identity import document_id
 from tidemark.pipeline import plan_source
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 from tidemark.stages.explain import explain
 from tidemark.stages.job import embed_fingerprint, target
 from tidemark.wiring import Container

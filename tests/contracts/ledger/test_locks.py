@@ -14,7 +14,7 @@ from sqlalchemy import NullPool, create_engine, text
 
 from tidemark.adapters.ledger.postgres import PostgresLedger
 from tidemark.domain.errors import LockLostError, SourceBusyError, TidemarkError, TransientError
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 
 IDS = sorted(uuid4() for _ in range(4))
 

@@ -15,7 +15,7 @@ from tidemark.adapters.ledger import locks
 from tidemark.adapters.ledger.postgres import PostgresLedger
 from tidemark.adapters.services.postgres import EmbeddedPostgres
 from tidemark.domain.errors import LockLostError, SourceBusyError, TidemarkError
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 
 
 def test_tasks_of_two_runs_never_have_a_source_together(ledger: Ledger) -> None:

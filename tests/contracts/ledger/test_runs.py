@@ -5,7 +5,7 @@ from uuid import uuid4
 from ledger_cases import SOURCE, document, event, later, run
 
 from tidemark.domain.records import RunStatus
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 
 
 def test_a_run_is_kept_as_it_was_last_written(ledger: Ledger) -> None:

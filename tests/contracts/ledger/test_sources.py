@@ -6,7 +6,7 @@ from ledger_cases import NOON, SOURCE, URI, commit, document, event, later, run,
 
 from tidemark.domain.documents import Validators
 from tidemark.domain.records import Alias, AliasKind, DocumentRecord, SourceState
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 
 OTHER = "https://example.org/other"
 

@@ -18,7 +18,7 @@ from ledger_cases import (
 )
 
 from tidemark.domain.records import TAKEN_DOWN
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 
 OTHER = "https://example.org/other"
 

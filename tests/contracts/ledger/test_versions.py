@@ -25,7 +25,7 @@ from tidemark.domain.records import (
     DocumentStatus,
     VersionRecord,
 )
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 
 OTHER = "https://example.org/other"
 

@@ -24,7 +24,7 @@ from ledger_cases import (
 
 from tidemark.domain.documents import Validators
 from tidemark.domain.errors import PermanentError
-from tidemark.ports import Ledger
+from tidemark.ports.ledger import Ledger
 
 OTHER = "https://example.org/other"
 

@@ -16,7 +16,7 @@ from tidemark.adapters.partition.options import PartitionOptions
 from tidemark.adapters.partition.partitioner import DocumentPartitioner
 from tidemark.domain.documents import ElementKind, PartitionedDocument, RawDocument
 from tidemark.domain.errors import DocumentError
-from tidemark.ports import Partitioner
+from tidemark.ports.partition import Partitioner
 
 OFFICE = "application/vnd.openxmlformats-officedocument"
 DOCX = f"{OFFICE}.wordprocessingml.document"

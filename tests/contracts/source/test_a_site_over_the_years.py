@@ -8,7 +8,7 @@ from worlds import SOURCE, World
 
 from tidemark.adapters.inspection.inspector import DocumentInspector
 from tidemark.adapters.partition.partitioner import DocumentPartitioner
-from tidemark.domain.summary import RunSummary
+from tidemark.domain.records import RunSummary
 from tidemark.stages.explain import explain
 
 pytestmark = pytest.mark.model

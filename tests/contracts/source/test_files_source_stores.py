@@ -23,7 +23,7 @@ from test_sources import MAX_BYTES, World, _filled
 from tidemark.adapters.sources.files.options import FilesOptions
 from tidemark.adapters.sources.files.source import FilesSource
 from tidemark.domain.connections import Credentials
-from tidemark.ports import Source
+from tidemark.ports.source import Source
 
 pytestmark = pytest.mark.slow
 

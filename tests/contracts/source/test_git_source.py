@@ -23,7 +23,7 @@ from tidemark.adapters.sources.git.source import BlobReader, GitSource
 from tidemark.domain.connections import Credentials
 from tidemark.domain.documents import Outcome
 from tidemark.domain.errors import PermanentError
-from tidemark.ports import Source
+from tidemark.ports.source import Source
 
 pytestmark = pytest.mark.slow
 

@@ -30,7 +30,7 @@ from tidemark.domain.documents import (
     Validators,
 )
 from tidemark.domain.hashing import digest, fingerprint
-from tidemark.ports import Known, Source
+from tidemark.ports.source import Known, Source
 
 
 class MailboxOptions(SourceDeclaration):

@@ -12,7 +12,7 @@ from tidemark.adapters.sources.files.options import FilesOptions
 from tidemark.adapters.sources.files.source import FilesSource
 from tidemark.adapters.sources.website.crawl import WebsiteSource
 from tidemark.adapters.sources.website.options import WebsiteOptions
-from tidemark.ports import Source
+from tidemark.ports.source import Source
 
 NAMES = ("alpha.html", "beta.html", "gamma.html")
 MAX_BYTES = 1_000

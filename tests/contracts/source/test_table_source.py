@@ -19,7 +19,7 @@ from tidemark.adapters.sources.table.options import TableOptions
 from tidemark.adapters.sources.table.source import TableSource
 from tidemark.domain.connections import Credentials
 from tidemark.domain.errors import ConfigurationError
-from tidemark.ports import Source
+from tidemark.ports.source import Source
 
 QUERY = "SELECT * FROM article ORDER BY id"
 BASE = "table://help/"

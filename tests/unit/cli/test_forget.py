@@ -14,8 +14,7 @@ from tidemark.cli.housekeeping import forget_source
 from tidemark.cli.output import Bar
 from tidemark.config.sources_file import Declarations
 from tidemark.domain.errors import ConfigurationError, SourceBusyError
-from tidemark.domain.records import DocumentCounts
-from tidemark.domain.summary import RunSummary
+from tidemark.domain.records import DocumentCounts, RunSummary
 from tidemark.wiring import Container
 
 GUIDE, GAUGE = "https://example.org/guide", "https://example.org/gauge"

@@ -8,7 +8,7 @@ from rich.console import Console
 from tidemark.cli import output as texts
 from tidemark.cli.chunk import render_chunks
 from tidemark.cli.index import render_summary
-from tidemark.domain.summary import ChunkCounts, RunSummary
+from tidemark.domain.records import ChunkCounts, RunSummary
 
 HOSTILE = "\x1b]0;owned\x07[red]not red[/red]\x1b[2J"
 

@@ -18,7 +18,7 @@ from tidemark import pipeline as stage
 from tidemark.cli import app as commands
 from tidemark.cli import output
 from tidemark.domain.errors import SourceBusyError, TransientError
-from tidemark.domain.summary import RunSummary
+from tidemark.domain.records import RunSummary
 from tidemark.wiring import Container
 
 NOT_UTF8 = "caf\udce9"

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from tidemark.domain.errors import TransientError
-from tidemark.ports import Embedder
+from tidemark.ports.embedding import Embedder
 
 _AT_ONCE = 500
 _ITEM = array("f").itemsize

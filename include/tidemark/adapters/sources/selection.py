@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from tidemark.adapters.media import media_type_of_suffix
 from tidemark.domain.documents import CrawlEnd, CrawlItem, Outcome, SourceItem
-from tidemark.ports import Known
+from tidemark.ports.source import Known
 
 _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?")
 _MEANING = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}

@@ -31,7 +31,10 @@ from tidemark.domain.records import (
     GenerationStatus,
     Tombstone,
 )
-from tidemark.ports import Clock, Embedder, Ledger, LexicalEncoder, Progress, VectorIndex, quiet
+from tidemark.ports.embedding import Embedder, LexicalEncoder
+from tidemark.ports.index import VectorIndex
+from tidemark.ports.ledger import Ledger
+from tidemark.ports.progress import Clock, Progress, quiet
 from tidemark.stages.audit.drift import (
     Checksums,
     Collection,

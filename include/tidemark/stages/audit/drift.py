@@ -19,7 +19,7 @@ from tidemark.domain.hashing import (
     section_part,
     vectors_hash,
 )
-from tidemark.ports import VectorIndex
+from tidemark.ports.index import VectorIndex
 from tidemark.stages.temp_database import UsesTempDatabase
 
 

@@ -12,7 +12,8 @@ from urllib.parse import urldefrag
 from uuid import UUID, uuid4
 
 from tidemark.domain.decide import ELSEWHERE, Reason
-from tidemark.ports import Ledger, VectorIndex
+from tidemark.ports.index import VectorIndex
+from tidemark.ports.ledger import Ledger
 from tidemark.stages.audit.compare import PAGE, compare_source, counts_agree, pages
 from tidemark.stages.job import Dependencies, Job
 

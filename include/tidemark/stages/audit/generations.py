@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from tidemark.domain.errors import PermanentError
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import GenerationRecord, GenerationStatus
-from tidemark.ports import VectorIndex
+from tidemark.ports.index import VectorIndex
 from tidemark.stages.audit.compare import AuditDependencies
 from tidemark.stages.audit.drift import Collection
 from tidemark.stages.generations import mark_live

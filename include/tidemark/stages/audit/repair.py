@@ -17,7 +17,7 @@ from tidemark.domain.chunks import PointWrite
 from tidemark.domain.decide import Action, Decision, Reason, Target
 from tidemark.domain.errors import PermanentError, TidemarkError
 from tidemark.domain.records import DocumentRecord, DocumentStatus, RunStatus
-from tidemark.ports import VectorIndex
+from tidemark.ports.index import VectorIndex
 from tidemark.stages.audit.compare import (
     PAGE,
     WINDOW,

@@ -16,7 +16,8 @@ from tidemark.domain.errors import ConfigurationError, DocumentError
 from tidemark.domain.hashing import Canonical, digest_text, fingerprint
 from tidemark.domain.identity import Occurrences, point_ids, section_id
 from tidemark.domain.profile import Profile, ProfileChoice
-from tidemark.ports import CodeParser, Embedder, Tokenizer
+from tidemark.ports.embedding import Embedder, Tokenizer
+from tidemark.ports.partition import CodeParser
 from tidemark.stages.chunking.packing import Sizes, Split, pack
 from tidemark.stages.chunking.sections import (
     Homes,

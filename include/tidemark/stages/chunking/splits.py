@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from zlib import crc32
 
 from tidemark.domain.documents import Definition, Element, ElementKind
-from tidemark.ports import CodeParser, Tokenizer
+from tidemark.ports.embedding import Tokenizer
+from tidemark.ports.partition import CodeParser
 from tidemark.stages.chunking.code import UNIT, code_parts, definition_groups
 from tidemark.stages.chunking.cohesion import caption_of, coherent, cohesion_cost, sentence_cohesion
 from tidemark.stages.chunking.packing import INSEPARABLE, Split

@@ -24,7 +24,8 @@ from itertools import pairwise
 from tidemark.domain.documents import Element, ElementKind
 from tidemark.domain.errors import ConfigurationError
 from tidemark.domain.profile import STRATEGIES, Profile
-from tidemark.ports import CodeParser, Embedder, Tokenizer
+from tidemark.ports.embedding import Embedder, Tokenizer
+from tidemark.ports.partition import CodeParser
 from tidemark.stages.chunking import language
 from tidemark.stages.chunking.cohesion import ANAPHOR_COST, is_question
 from tidemark.stages.chunking.packing import BREAK, INSEPARABLE, Packer, Sizes, Split, fill, pack

@@ -25,7 +25,8 @@ from tidemark.domain.documents import RawDocument
 from tidemark.domain.guards import Breach, Census, Sort
 from tidemark.domain.hashing import Canonical, as_json
 from tidemark.domain.records import DocumentRecord
-from tidemark.ports import ArtifactStore, Ledger, LineWriter
+from tidemark.ports.artifacts import ArtifactStore, LineWriter
+from tidemark.ports.ledger import Ledger
 from tidemark.stages.codec import Planned, encode_planned, read_plan
 from tidemark.stages.crawl import boilerplate_then_and_now
 from tidemark.stages.job import Dependencies, Job, batch_key, plan_key, raw_key

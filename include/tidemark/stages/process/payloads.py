@@ -18,7 +18,8 @@ from tidemark.domain.hashing import (
     vectors_hash,
 )
 from tidemark.domain.records import ChunkRecord, SectionRecord
-from tidemark.ports import LexicalEncoder, VectorIndex
+from tidemark.ports.embedding import LexicalEncoder
+from tidemark.ports.index import VectorIndex
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,7 @@ from tidemark.domain.errors import (
     RefusedError,
     TransientError,
 )
-from tidemark.domain.records import DocumentRecord, RunDocument, Sighting
-from tidemark.domain.summary import ChunkCounts
+from tidemark.domain.records import ChunkCounts, DocumentRecord, RunDocument, Sighting
 from tidemark.stages.codec import Planned, read_plan
 from tidemark.stages.discard import discard_snapshots
 from tidemark.stages.job import Dependencies, Job

@@ -15,7 +15,7 @@ from tidemark.domain.chunks import Chunk, SparseVector
 from tidemark.domain.errors import ConfigurationError, DocumentError, PermanentError
 from tidemark.domain.hashing import agree, vector_hash
 from tidemark.domain.records import ChunkRecord
-from tidemark.ports import ArtifactStore
+from tidemark.ports.artifacts import ArtifactStore
 from tidemark.stages.job import Dependencies
 from tidemark.stages.process.prepare import Context, Prepared
 

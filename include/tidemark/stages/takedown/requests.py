@@ -14,7 +14,9 @@ from tidemark.domain.decide import DUPLICATE_FROM, ELSEWHERE
 from tidemark.domain.documents import Anomaly, Observation
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import TAKEN_DOWN, Alias, DocumentRecord, Tombstone
-from tidemark.ports import ArtifactStore, Ledger, VectorIndex
+from tidemark.ports.artifacts import ArtifactStore
+from tidemark.ports.index import VectorIndex
+from tidemark.ports.ledger import Ledger
 from tidemark.stages.job import Stores
 from tidemark.stages.sweep import has_moved_from
 

@@ -25,7 +25,8 @@ from tidemark.domain.documents import CrawlEnd, Observation, Outcome
 from tidemark.domain.hashing import Canonical
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import RunDocument, Tombstone
-from tidemark.ports import ArtifactEntry, ArtifactStore, Ledger
+from tidemark.ports.artifacts import ArtifactEntry, ArtifactStore
+from tidemark.ports.ledger import Ledger
 from tidemark.stages.audit.epochs import new_epoch, write_epoch
 from tidemark.stages.codec import decode_elements, decode_listing_line
 from tidemark.stages.discard import discard_snapshots, discard_vectors, keys_of

@@ -6,7 +6,7 @@ from worlds import World
 
 from tidemark.adapters.partition.titles import title_of_name
 from tidemark.domain.documents import PartitionedDocument, RawDocument
-from tidemark.ports import Partitioner
+from tidemark.ports.partition import Partitioner
 
 BEFORE, AFTER = "https://example.org/spring-tides.md", "https://example.org/neap-tides.md"
 TEXT = "The water rises twice a day, and falls as often; the keeper writes both times down."

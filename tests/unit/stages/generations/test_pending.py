@@ -15,7 +15,7 @@ from tidemark.adapters.sources.files.options import FilesOptions
 from tidemark.cli.status import read_status, render_status
 from tidemark.config.sources_file import Declarations
 from tidemark.domain.errors import ConfigurationError
-from tidemark.domain.summary import RunSummary
+from tidemark.domain.records import RunSummary
 from tidemark.pipeline import run_source
 from tidemark.stages.generations import PendingGeneration, pending_generation
 from tidemark.stages.job import embed_fingerprint

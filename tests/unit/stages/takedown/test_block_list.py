@@ -19,7 +19,7 @@ from worlds import SOURCE, World, page
 from fakes.inspector import MarkInspector
 from fakes.source import MemorySource
 from tidemark.domain.identity import document_id
-from tidemark.domain.summary import RunSummary
+from tidemark.domain.records import RunSummary
 from tidemark.pipeline import run_source, with_blocks
 from tidemark.stages.explain import explain
 from tidemark.stages.takedown.requests import unfinished

@@ -25,7 +25,7 @@ from tidemark.domain.connections import (
     scheme_of,
 )
 from tidemark.domain.hashing import fingerprint
-from tidemark.ports import Source
+from tidemark.ports.source import Source
 
 _ADAPTER_VERSION = 1
 """Raised when the same file would be given other bytes or another media type than before."""

@@ -55,7 +55,8 @@ from tidemark.domain.documents import (
     Validators,
 )
 from tidemark.domain.errors import TidemarkError, TransientError
-from tidemark.ports import Clock, Known
+from tidemark.ports.progress import Clock
+from tidemark.ports.source import Known
 
 # Which store a URL means.
 #

@@ -26,7 +26,7 @@ from tidemark.domain.connections import (
     check_repository,
 )
 from tidemark.domain.hashing import Canonical, fingerprint
-from tidemark.ports import Source
+from tidemark.ports.source import Source
 
 _ADAPTER_VERSION = 2
 """Raised when the same file would be given other bytes or another media type than before."""

@@ -51,7 +51,8 @@ from tidemark.domain.documents import (
 )
 from tidemark.domain.errors import PermanentError, TidemarkError, TransientError
 from tidemark.domain.hashing import digest_text
-from tidemark.ports import Clock, Known
+from tidemark.ports.progress import Clock
+from tidemark.ports.source import Known
 
 # The last commit of every path of a branch, brought up to date with the commits that came since.
 #

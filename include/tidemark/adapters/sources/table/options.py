@@ -8,7 +8,7 @@ from pydantic import Field
 from tidemark.config.sources import CONNECTION, INTERNAL, SourceContext, SourceDeclaration
 from tidemark.domain.connections import Credentials
 from tidemark.domain.hashing import Canonical, fingerprint
-from tidemark.ports import Source
+from tidemark.ports.source import Source
 
 DEFAULT_UPDATED = "updated_at"
 _ADAPTER_VERSION = 1

@@ -39,7 +39,8 @@ from tidemark.domain.documents import (
 )
 from tidemark.domain.errors import ConfigurationError, TidemarkError
 from tidemark.domain.hashing import digest_of
-from tidemark.ports import Clock, Known
+from tidemark.ports.progress import Clock
+from tidemark.ports.source import Known
 
 # The values of a row as a document.
 

@@ -49,7 +49,8 @@ from tidemark.adapters.sources.website.state import CrawlState, Mark, Redirect, 
 from tidemark.adapters.sources.website.transport import LoopThread
 from tidemark.domain.documents import CrawlEnd, CrawlItem, Outcome, SourceItem
 from tidemark.domain.urls import canonical_url, origin_of
-from tidemark.ports import Clock, Known
+from tidemark.ports.progress import Clock
+from tidemark.ports.source import Known
 
 
 class CrawlIssues:

@@ -15,7 +15,7 @@ from tidemark.adapters.sources.website.robots import Robots
 from tidemark.domain.documents import RawDocument, Validators
 from tidemark.domain.errors import PermanentError, TransientError
 from tidemark.domain.urls import canonical_url
-from tidemark.ports import Clock
+from tidemark.ports.progress import Clock
 
 _SUCCESSES = frozenset({200, 203})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

@@ -12,7 +12,7 @@ from tidemark.config.sources import INTERNAL, Connection, Pattern, SourceContext
 from tidemark.domain.connections import Credentials
 from tidemark.domain.hashing import fingerprint
 from tidemark.domain.urls import canonical_url, has_credentials
-from tidemark.ports import Source
+from tidemark.ports.source import Source
 
 DEFAULT_USER_AGENT = "Tidemark"
 _ADAPTER_VERSION = 1

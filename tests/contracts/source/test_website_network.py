@@ -22,7 +22,6 @@ import trustme
 from sites import Crawled, Page, Site, crawl_all, website
 
 from fakes.source import MemoryKnown
-from tidemark.adapters.sources.website import transport as website_addresses
 from tidemark.domain.connections import Credentials
 from tidemark.domain.errors import ConfigurationError
 
@@ -358,7 +357,7 @@ def test_a_redirect_to_a_private_address_is_refused_on_the_address_it_leads_to(
         assert address == "93.184.216.34"
         return await connect(backend, "127.0.0.1", site.port, *told)
 
-    monkeypatch.setattr(website_addresses.socket, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     monkeypatch.setattr(httpcore.AnyIOBackend, "connect_tcp", to_the_test_site)
     site.pages.update(
         {"/": "<a href='/a'>a</a><a href='/b'>b</a>", "/b": "b",

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import httpcore
 import httpx
@@ -97,11 +97,15 @@ def _embedded(address: IPv6Address) -> IPv4Address | None:
     return None
 
 
-def permitted(host: str, answers: Iterable[Any], *, allow_private: bool) -> list[str]:
-    """Of the answers of ``getaddrinfo`` for a host, the addresses that may be connected to.
+def judged_addresses(host: str, port: int, *, allow_private: bool) -> list[str]:
+    """The addresses of a name that may be connected to.
 
-    Raises ``AddressRefusedError`` when there are some and none of them may.
+    Raises ``AddressRefusedError`` when there are some and none of them may, ``OSError`` when there is none.
     """
+    try:
+        answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:
+        raise OSError(f"the name {host} cannot be resolved") from error
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in answers))
     if allow_private:
         return addresses
@@ -112,18 +116,6 @@ def permitted(host: str, answers: Iterable[Any], *, allow_private: bool) -> list
             "Set allow_private for this source if that is meant.",
         )
     return public
-
-
-def judged_addresses(host: str, port: int, *, allow_private: bool) -> list[str]:
-    """The addresses of a name that may be connected to.
-
-    Raises ``AddressRefusedError`` when none of them may, ``OSError`` when there is none.
-    """
-    try:
-        answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except UnicodeError as error:
-        raise OSError(f"the name {host} cannot be resolved") from error
-    return permitted(host, answers, allow_private=allow_private)
 
 
 def guarded_socket(host: str, port: int, timeout: float, *, allow_private: bool) -> socket.socket:

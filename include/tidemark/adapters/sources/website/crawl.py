@@ -506,7 +506,7 @@ class WebsiteSource:
         ``ConfigurationError`` when the certificate authorities cannot be read.
         """
         fetcher = Fetcher(self._options)
-        with CrawlState() as state, LoopThread(fetcher) as loop:
+        with CrawlState() as state, LoopThread(fetcher.aclose) as loop:
             yield from Crawl(
                 options=self._options,
                 scope=Scope(self._options),

@@ -12,7 +12,6 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import chain
 from ssl import SSLContext, SSLError
 from time import monotonic
-from types import TracebackType
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -403,15 +402,8 @@ class Fetcher:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
 
-    async def __aenter__(self) -> "Fetcher":
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def aclose(self) -> None:
+        """Close all connections."""
         await self._client.aclose()
 
     def gate(self, url: str) -> HostGate:

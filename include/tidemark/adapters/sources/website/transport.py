@@ -7,14 +7,13 @@ is not asked for, unless private addresses are allowed.
 """
 
 import asyncio
-import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
+from contextlib import closing
+from functools import partial
 from ssl import SSLContext
 from time import monotonic
-from types import TracebackType
 from typing import Any, TypeVar
 
 import httpcore
@@ -23,7 +22,7 @@ import httpx
 from tidemark.adapters.sources.network import (
     httpx_errors,
     httpx_response,
-    permitted,
+    judged_addresses,
     pool_request,
     pool_url,
 )
@@ -37,12 +36,11 @@ async def permitted_addresses(host: str, port: int, *, allow_private: bool) -> l
 
     Raises ``AddressRefusedError`` when none of them may, ``httpcore.ConnectError`` when there is none.
     """
+    judged = partial(judged_addresses, host, port, allow_private=allow_private)
     try:
-        loop = asyncio.get_running_loop()
-        answers = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
+        return await asyncio.get_running_loop().run_in_executor(None, judged)
+    except OSError as error:
         raise httpcore.ConnectError(f"the name {host} cannot be resolved") from error
-    return permitted(host, answers, allow_private=allow_private)
 
 
 class GuardedBackend(httpcore.AnyIOBackend):
@@ -141,69 +139,51 @@ _NAME_LOOKUPS = 4
 class LoopThread:
     """Runs coroutines until its context ends; then none of them, and no thread, is left.
 
-    resource: entered in the loop before anything else and left after everything else.
+    at_end: called in the loop after everything else.
     """
 
-    def __init__(self, resource: AbstractAsyncContextManager[object]) -> None:
-        self._resource = resource
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop = asyncio.Event()
-        self._ready = threading.Event()
-        self._failure: BaseException | None = None
+    def __init__(self, at_end: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._at_end = at_end
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(ThreadPoolExecutor(_NAME_LOOKUPS, f"{THREAD_NAME}-names"))
         # A daemon, so that an interpreter that ends in the middle of a crawl does end.
         self._thread = threading.Thread(target=self._main, name=THREAD_NAME, daemon=True)
 
     def __enter__(self) -> "LoopThread":
         self._thread.start()
-        self._ready.wait()
-        if self._failure is not None:
-            self._thread.join()
-            raise self._failure
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._loop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
+    def __exit__(self, *_: object) -> None:
+        self.submit(self._stop())
         # A forgotten crawl may be collected, and so be closed, in any thread, in this one too.
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
         """Start a coroutine; its result or exception is in the future."""
-        if self._loop is None:
-            work.close()
-            raise RuntimeError("the loop does not run")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def call_soon(self, callback: Callable[[], None]) -> None:
-        """Call it in the loop; nothing happens once that is closed."""
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(callback)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Wait for a coroutine's result."""
         return self.submit(work).result()
 
-    def _main(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 - raised again where the crawl is consumed
-            self._failure = error
-        finally:
-            self._ready.set()
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Call it in the loop; nothing happens once that is closed."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(callback)
 
-    async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._loop.set_default_executor(ThreadPoolExecutor(_NAME_LOOKUPS, f"{THREAD_NAME}-names"))
-        async with self._resource:
-            self._ready.set()
-            await self._stop.wait()
+    def _main(self) -> None:
+        with closing(self._loop) as loop:
+            loop.run_forever()
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.run_until_complete(loop.shutdown_default_executor())
+
+    async def _stop(self) -> None:
+        try:
             others = asyncio.all_tasks() - {asyncio.current_task()}
             for task in others:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
+            await self._at_end()
+        finally:
+            self._loop.stop()

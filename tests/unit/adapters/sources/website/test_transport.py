@@ -42,12 +42,10 @@ def test_addresses_of_a_machine_or_a_network_are_not(address: str) -> None:
 
 
 def resolving_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
-    def getaddrinfo(host: str, port: int, *_: object) -> list[object]:
+    def getaddrinfo(host: str, port: int, **_: object) -> list[object]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (a, port)) for a in addresses]
 
-    monkeypatch.setattr(
-        "tidemark.adapters.sources.website.transport.socket.getaddrinfo", getaddrinfo
-    )
+    monkeypatch.setattr("socket.getaddrinfo", getaddrinfo)
 
 
 def connected(
@@ -112,8 +110,6 @@ def test_a_name_that_does_not_resolve_is_an_outage(monkeypatch: pytest.MonkeyPat
     def getaddrinfo(*_: object, **__: object) -> list[object]:
         raise socket.gaierror("unknown")
 
-    monkeypatch.setattr(
-        "tidemark.adapters.sources.website.transport.socket.getaddrinfo", getaddrinfo
-    )
+    monkeypatch.setattr("socket.getaddrinfo", getaddrinfo)
     with pytest.raises(httpcore.ConnectError, match="nowhere"):
         reach("nowhere.example", 80, allow_private=False)

@@ -119,7 +119,7 @@ def test_while_the_server_wants_quiet_no_other_page_is_asked_for_either(site: Si
         url=site.url, delay=0.0, allow_private=True, request_retries=1, concurrency=2
     )
     fetcher = Fetcher(options)
-    with LoopThread(fetcher) as loop:
+    with LoopThread(fetcher.aclose) as loop:
         busy = loop.submit(fetcher.get(site.url + "busy"))
         while not site.requests["/busy"]:
             sleep(0.005)
@@ -467,7 +467,7 @@ def test_a_large_sitemap_is_read_without_being_held(site: Site) -> None:
     paths = [f"/{n}/{'x' * 200}" for n in range(9_000)]
     site.pages.update({"/": "home", "/sitemap.xml": sitemap(site, *paths)})
     fetcher = Fetcher(WebsiteOptions(url=site.url, delay=0.0, allow_private=True))
-    with LoopThread(fetcher) as loop:
+    with LoopThread(fetcher.aclose) as loop:
         reader = SitemapReader(fetcher, loop)
         tracemalloc.start()
         count = sum(1 for _ in reader.pages(site.origin, []))

@@ -1,4 +1,4 @@
-"""A file of source code to one CODE element; what is in it is found when it is cut."""
+"""A file of source code to one CODE element; its definitions are looked up when it is cut."""
 
 import re
 from pathlib import PurePosixPath

@@ -202,8 +202,8 @@ _Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What a query found; all offsets in bytes, then in characters."""
+class _Match:
+    """What a node of the tree is; all offsets in bytes, then in characters."""
 
     kind: str
     start: int
@@ -229,12 +229,12 @@ class TreeSitterCodeParser:
         data = code.encode("utf-8", "surrogatepass")
         if syntax not in GRAMMARS:
             return []
-        found, attached = _search(data, syntax)
+        matches, attached = _search(data, syntax)
         if not code.isascii():
-            place = _characters(data, found, attached)
-            found = [_placed(one, place) for one in found]
+            place = _characters(data, matches, attached)
+            matches = [_placed(one, place) for one in matches]
             attached = [(place[start], place[end]) for start, end in attached]
-        return _ordered(code, found, _Attached(code, attached))
+        return _ordered(code, matches, _Attached(code, attached))
 
 
 class _Attached:
@@ -275,14 +275,14 @@ class _Attached:
         return start
 
 
-def _search(data: bytes, syntax: str) -> tuple[list[_Found], list[_Span]]:
+def _search(data: bytes, syntax: str) -> tuple[list[_Match], list[_Span]]:
     """Definitions and units, and what is attached to definitions; ([], []) when the bound is reached."""
     tree = parse(data, syntax)
     if tree is None:
         return [], []
     grammar = GRAMMARS[syntax]
     line_ends = [match.start() for match in re.finditer(b"\n", data)]
-    found: list[_Found] = []
+    matches: list[_Match] = []
     attached: list[_Span] = []
     # Not a query of its own making: that takes five times as long, and squares with the length of an error.
     pending = [tree.root_node]
@@ -296,16 +296,16 @@ def _search(data: bytes, syntax: str) -> tuple[list[_Found], list[_Span]]:
         many_lines = ending < len(line_ends) and line_ends[ending] < end
         shaped = _shaped(node, grammar, many_lines=many_lines) if name in grammar.shapes else None
         if shaped is not None:
-            found.append(shaped)
+            matches.append(shaped)
         elif many_lines and name in grammar.units:
-            found.append(_Found("unit", start, end, end, None))
+            matches.append(_Match("unit", start, end, end, None))
         # What is within one line parts nothing.
         if many_lines:
             pending.extend(node.named_children)
-    return found, attached
+    return matches, attached
 
 
-def _shaped(node: Any, grammar: Grammar, *, many_lines: bool) -> _Found | None:
+def _shaped(node: Any, grammar: Grammar, *, many_lines: bool) -> _Match | None:
     """The definition that a node is, None when its shape is not that of one."""
     for shape in grammar.shapes[node.type]:
         if shape.steps and not many_lines:
@@ -315,7 +315,7 @@ def _shaped(node: Any, grammar: Grammar, *, many_lines: bool) -> _Found | None:
         if path and (body is not None or shape.bare):
             name = next(filter(None, (_part(p, NAME_FIELDS, NAME_TYPES) for p in path)), None)
             start, end = node.byte_range
-            return _Found(
+            return _Match(
                 shape.kind,
                 start,
                 end,
@@ -344,10 +344,12 @@ def _part(node: Any, fields: Iterable[str], types: frozenset[str]) -> Any:
     return next((c for c in node.named_children if c.type in types), None) if types else None
 
 
-def _characters(data: bytes, found: Iterable[_Found], attached: Iterable[_Span]) -> dict[int, int]:
+def _characters(
+    data: bytes, matches: Iterable[_Match], attached: Iterable[_Span]
+) -> dict[int, int]:
     """The character offset of each byte offset that is in use, counted in one pass."""
     wanted = {offset for span in attached for offset in span}
-    for one in found:
+    for one in matches:
         wanted.update((one.start, one.end, one.body, *(one.name or ())))
     place: dict[int, int] = {}
     last = characters = 0
@@ -359,16 +361,16 @@ def _characters(data: bytes, found: Iterable[_Found], attached: Iterable[_Span])
     return place
 
 
-def _placed(one: _Found, place: dict[int, int]) -> _Found:
+def _placed(one: _Match, place: dict[int, int]) -> _Match:
     name = (place[one.name[0]], place[one.name[1]]) if one.name else None
-    return _Found(one.kind, place[one.start], place[one.end], place[one.body], name)
+    return _Match(one.kind, place[one.start], place[one.end], place[one.body], name)
 
 
-def _ordered(code: str, found: Iterable[_Found], attached: _Attached) -> list[Definition]:
+def _ordered(code: str, matches: Iterable[_Match], attached: _Attached) -> list[Definition]:
     """In order, each once, with levels."""
     definitions: dict[int | _Span, Definition] = {}
     bodies: dict[int, _Span] = {}
-    for one in sorted(found, key=lambda f: (f.start, -f.end, f.kind == "unit")):
+    for one in sorted(matches, key=lambda f: (f.start, -f.end, f.kind == "unit")):
         span = (one.start, one.end)
         # A template and the class in it, a typedef and its struct: one definition, the wider one.
         if span in definitions or (one.kind != "unit" and one.body in bodies):

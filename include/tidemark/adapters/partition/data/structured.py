@@ -105,8 +105,8 @@ class _Writer:
             return
         paragraphs = [p.strip() for p in re.split(r"\n\s*\n", text) if p.strip()]
         for index, paragraph in enumerate(paragraphs):
-            said = f"{key}: {paragraph}" if key and index == 0 else paragraph
-            yield Element(ElementKind.TEXT, said)
+            line = f"{key}: {paragraph}" if key and index == 0 else paragraph
+            yield Element(ElementKind.TEXT, line)
 
     def _html(self, key: str, text: str, level: int) -> Iterator[Element]:
         from tidemark.adapters.partition.html.cleaner import parse_content

@@ -57,25 +57,25 @@ def parse_xml_text(text: str, name: str) -> etree._Element:
     return root
 
 
-def _character(found: re.Match[str]) -> str:
-    name = found[1]
-    return found[0] if name in _PREDEFINED else html5.get(f"{name};", found[0])
+def _character(reference: re.Match[str]) -> str:
+    name = reference[1]
+    return reference[0] if name in _PREDEFINED else html5.get(f"{name};", reference[0])
 
 
 def _refused(name: str, error: etree.XMLSyntaxError) -> DocumentError:
-    said = str(error.msg)
-    if "depth" in said.lower():
+    message = str(error.msg)
+    if "depth" in message.lower():
         return nested_too_deeply(name)
-    if "entity" in said.lower() and ("loop" in said or "amplification" in said):
+    if "entity" in message.lower() and ("loop" in message or "amplification" in message):
         return DocumentError(
             "partition",
             f"{name} defines entities that multiply without bound.",
             "Exclude it from the source, or write their text out.",
         )
-    said = " ".join(said.split())[:200].rstrip(".")
+    message = " ".join(message.split())[:200].rstrip(".")
     return DocumentError(
         "partition",
-        f"{name} is no well-formed XML: {said}.",
+        f"{name} is no well-formed XML: {message}.",
         "It is damaged or was cut short: fetch or export it again.",
     )
 
@@ -251,16 +251,16 @@ def _paragraph(element: etree._Element, out: etree._Element, level: int) -> None
     words: list[str] = [element.text or ""]
     for child in element:
         if _is_block(child):
-            _say(words, out)
+            _add_words(words, out)
             words = []
             _walk(child, out, level)
         elif local_name(child) not in _SKIPPED:
             words.append("".join(map(str, child.itertext())))
         words.append(child.tail or "")
-    _say(words, out)
+    _add_words(words, out)
 
 
-def _say(words: list[str], out: etree._Element) -> None:
+def _add_words(words: list[str], out: etree._Element) -> None:
     text = " ".join("".join(words).split())
     if text:
         etree.SubElement(out, "p").text = text

@@ -67,14 +67,14 @@ def _by_depth(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """Runs of lines that are quoted equally deep, 0 for the writer's own."""
     depth, run = 0, list[str]()
     for line in lines:
-        found = _QUOTED.match(line)
-        here = found[1].count(">") if found else 0
+        match = _QUOTED.match(line)
+        here = match[1].count(">") if match else 0
         if here != depth and run:
             if any(part.strip() for part in run):
                 yield depth, run
             run = []
         depth = here
-        run.append(found[2] if found else line)
+        run.append(match[2] if match else line)
     if any(part.strip() for part in run):
         yield depth, run
 

@@ -171,8 +171,8 @@ class _Reader:
         elif tag == f"{_TEXT}note":
             mark = child.findtext(f"{_TEXT}note-citation") or str(len(self.notes) + 1)
             body = child.find(f"{_TEXT}note-body")
-            said = " ".join(self._text(body).split()) if body is not None else ""
-            self.notes.append((mark, said.replace(LINE_END, " ")))
+            note = " ".join(self._text(body).split()) if body is not None else ""
+            self.notes.append((mark, note.replace(LINE_END, " ")))
             yield f"[{mark}]"
         else:
             yield from self._words(child)

@@ -106,9 +106,9 @@ class _Scanner:
 
     def scan(self, content: bytes) -> Rtf:
         place = 0
-        while found := _TOKEN.match(content, place):
-            place = found.end()
-            word, number, code, sign, brace, text = found.groups()
+        while token := _TOKEN.match(content, place):
+            place = token.end()
+            word, number, code, sign, brace, text = token.groups()
             if code is not None:
                 self._byte(int(code, 16))
                 continue
@@ -124,7 +124,7 @@ class _Scanner:
             elif sign is not None:
                 self._sign(sign)
             elif text is not None:
-                self._say(self._after_unicode(text.decode(self._encoding(), "replace")))
+                self._append(self._after_unicode(text.decode(self._encoding(), "replace")))
         self._flush_bytes()
         self.rtf.whole = not self._stack and place >= len(content)
         self._end_paragraph()
@@ -156,11 +156,11 @@ class _Scanner:
             # A destination that may be passed over by who does not know it: so are all that are not known.
             self._group.into = "unread"
         elif sign in b"\\{}":
-            self._say(self._after_unicode(sign.decode()))
+            self._append(self._after_unicode(sign.decode()))
         elif sign == b"~":
-            self._say("\xa0")
+            self._append("\xa0")
         elif sign == b"_":
-            self._say("-")
+            self._append("-")
         elif sign in b"\r\n":
             self._end_paragraph()
 
@@ -171,7 +171,7 @@ class _Scanner:
             if self._group.into != "unread" or name in _MARKS:
                 self._group.into = into or "unread"
         elif name in _SIGNS:
-            self._say(self._after_unicode(_SIGNS[name]))
+            self._append(self._after_unicode(_SIGNS[name]))
         elif name in self._words:
             self._words[name](number)
 
@@ -253,7 +253,7 @@ class _Scanner:
         if self._high and 0xDC00 <= code < 0xE000:
             char = (self._high + char).encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         self._high = ""
-        self._say("" if 0xD800 <= ord(char[0]) < 0xE000 else char)
+        self._append("" if 0xD800 <= ord(char[0]) < 0xE000 else char)
 
     def _after_unicode(self, text: str) -> str:
         """Text without the stand-ins for programs that know no Unicode."""
@@ -273,12 +273,12 @@ class _Scanner:
         if self._bytes:
             text = bytes(self._bytes).decode(self._encoding(), "replace")
             self._bytes.clear()
-            self._say(text)
+            self._append(text)
 
     def _encoding(self) -> str:
         return self._encodings.get(self._group.font, self._page)
 
-    def _say(self, text: str) -> None:
+    def _append(self, text: str) -> None:
         into = self._group.into
         if not text or into in {"unread", "info"} or self._group.hidden:
             return
@@ -391,8 +391,8 @@ def _item(paragraph: Paragraph, out: etree._Element) -> None:
         inner = listing[-1] if len(listing) and listing[-1].tag == "ul" else None
         listing = inner if inner is not None else etree.SubElement(listing, "ul")
     label = (paragraph.mark or "").strip()
-    said = f"{label} " if _LABEL.fullmatch(label) and label.lower() != "o" else ""
-    add_block(listing, "li", said + paragraph.text)
+    mark = f"{label} " if _LABEL.fullmatch(label) and label.lower() != "o" else ""
+    add_block(listing, "li", mark + paragraph.text)
 
 
 def _code(text: str, out: etree._Element) -> None:

@@ -55,7 +55,7 @@ class Row:
 def spans_by_sheet(content: bytes) -> dict[str, list[Span]]:
     """The merged cells of each sheet by its name."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
-    found: dict[str, list[Span]] = {}
+    spans: dict[str, list[Span]] = {}
     with ZipFile(BytesIO(content)) as archive:
         names = set(archive.namelist())
         if not {"xl/workbook.xml", "xl/_rels/workbook.xml.rels"} <= names:
@@ -67,8 +67,8 @@ def spans_by_sheet(content: bytes) -> dict[str, list[Span]]:
             target = targets.get(str(sheet.get(_RELATION)), "")
             path = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
             if path in names:
-                found[str(sheet.get("name"))] = list(_read(archive, path))
-    return found
+                spans[str(sheet.get("name"))] = list(_read(archive, path))
+    return spans
 
 
 def _read(archive: ZipFile, path: str) -> Iterator[Span]:
@@ -94,7 +94,7 @@ def _column(letters: bytes) -> int:
 
 
 def with_spans(rows: Iterable[list[str]], spans: Iterable[Span]) -> Iterator[Row]:
-    """The rows with each value said again in the rows that it reaches down into."""
+    """The rows with each value repeated in the rows that it reaches down into."""
     starting: dict[int, list[Span]] = {}
     for span in spans:
         starting.setdefault(span.row, []).append(span)

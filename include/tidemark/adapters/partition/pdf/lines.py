@@ -150,7 +150,7 @@ def _in_slots(edge: dict[int, Placed], lines: Sequence[Placed], pages: int) -> s
     for index, line in edge.items():
         slots[_height_slot(line)].append(index)
     texts = _text_areas(lines)
-    found: set[int] = set()
+    running: set[int] = set()
     for indices in slots.values():
         on = {edge[i].page for i in indices}
         if len(on) < max(3, pages * _SLOT):
@@ -159,9 +159,9 @@ def _in_slots(edge: dict[int, Placed], lines: Sequence[Placed], pages: int) -> s
         repeated = {i for i in indices if len(shapes[_shape(edge[i])]) >= 2}
         if len({edge[i].page for i in repeated}) < _SLOT * len(on):
             continue
-        found |= repeated
-        found |= {i for i in indices if i not in repeated and _set_apart(edge[i], texts)}
-    return found
+        running |= repeated
+        running |= {i for i in indices if i not in repeated and _set_apart(edge[i], texts)}
+    return running
 
 
 def _set_apart(line: Placed, texts: dict[int, tuple[float, float]]) -> bool:
@@ -175,12 +175,12 @@ def _set_apart(line: Placed, texts: dict[int, tuple[float, float]]) -> bool:
 
 def _text_areas(lines: Sequence[Placed]) -> dict[int, tuple[float, float]]:
     """Upper and lower end of what is not at the edge, by page."""
-    found: dict[int, tuple[float, float]] = {}
+    areas: dict[int, tuple[float, float]] = {}
     for line in lines:
         if not _at_edge(line):
-            top, bottom = found.get(line.page, (line.top, line.bottom))
-            found[line.page] = (min(top, line.top), max(bottom, line.bottom))
-    return found
+            top, bottom = areas.get(line.page, (line.top, line.bottom))
+            areas[line.page] = (min(top, line.top), max(bottom, line.bottom))
+    return areas
 
 
 def _page_numbers(edge: dict[int, Placed], pages: int) -> set[int]:
@@ -188,7 +188,7 @@ def _page_numbers(edge: dict[int, Placed], pages: int) -> set[int]:
 
     In a document of one or two pages a bare number at the edge is taken for one.
     """
-    found: set[int] = set()
+    numbers: set[int] = set()
     counted: dict[int, int] = {}
     for index, line in edge.items():
         match = _PAGE_NUMBER.fullmatch(" ".join(line.text.split()))
@@ -196,11 +196,11 @@ def _page_numbers(edge: dict[int, Placed], pages: int) -> set[int]:
             continue
         number = match["number"]
         if match["word"] or match["of"]:
-            found.add(index)
+            numbers.add(index)
         else:
             counted[index] = (int(number) if number.isdigit() else _roman(number)) - line.page
     offsets = _on_pages((offset, edge[index].page) for index, offset in counted.items())
-    return found | {i for i, offset in counted.items() if pages < 3 or len(offsets[offset]) >= 2}
+    return numbers | {i for i, offset in counted.items() if pages < 3 or len(offsets[offset]) >= 2}
 
 
 def _roman(numeral: str) -> int:
@@ -211,10 +211,10 @@ def _roman(numeral: str) -> int:
 
 
 def _on_pages(places: Iterable[tuple[_Key, int]]) -> dict[_Key, set[int]]:
-    found: dict[_Key, set[int]] = defaultdict(set)
+    by_key: dict[_Key, set[int]] = defaultdict(set)
     for key, page in places:
-        found[key].add(page)
-    return found
+        by_key[key].add(page)
+    return by_key
 
 
 def _body_size(lines: Sequence[Placed]) -> float:
@@ -282,7 +282,7 @@ def read_pdf(content: bytes, name: str, max_pages: int) -> PdfText:
     try:
         document = PDF(BytesIO(content), laparams={})
         lines = list(_lines(document, name, max_pages))
-        title, language = _of_itself(document.doc)
+        title, language = _properties(document.doc)
     except (
         PdfminerException,
         MalformedPDFException,
@@ -370,7 +370,7 @@ def _line(line: LTTextLine, page: int, box: int, height: float) -> Line:
     )
 
 
-def _of_itself(document: PDFDocument) -> tuple[str, str]:
+def _properties(document: PDFDocument) -> tuple[str, str]:
     title = next((resolve1(info["Title"]) for info in document.info if "Title" in info), b"")
     language = resolve1(document.catalog.get("Lang", b""))
     return _text(title), _text(language)

@@ -135,11 +135,11 @@ def _is_heading(paragraph: _Paragraph, body: tuple[float, bool]) -> bool:
 
 def _heading_levels(paragraphs: Sequence[_Paragraph], body: tuple[float, bool]) -> dict[int, int]:
     """Level of each paragraph that is a heading, by its index: larger is higher, bold of body size lowest."""
-    found = {i: p.first for i, p in enumerate(paragraphs) if _is_heading(p, body)}
-    if len(found) > 0.6 * len(paragraphs) and len(paragraphs) > 5:
+    headings = {i: p.first for i, p in enumerate(paragraphs) if _is_heading(p, body)}
+    if len(headings) > 0.6 * len(paragraphs) and len(paragraphs) > 5:
         return {}  # when most of it stands out, nothing does
-    sizes = sorted({line.size for line in found.values()}, reverse=True)
-    return {i: min(sizes.index(line.size) + 1, 6) for i, line in found.items()}
+    sizes = sorted({line.size for line in headings.values()}, reverse=True)
+    return {i: min(sizes.index(line.size) + 1, 6) for i, line in headings.items()}
 
 
 def _text_elements(
@@ -214,7 +214,7 @@ def _across_pages(elements: Iterator[Element], words: set[str]) -> Iterator[Elem
     """Join a sentence that a page break parted; it belongs to the page where it begins."""
     held: Element | None = None
     for element in elements:
-        if held is not None and _is_rest_of_table(held, element):
+        if held is not None and _continues_table(held, element):
             rest = element.text.split("\n")[held.header_rows :]
             held = replace(held, text="\n".join([held.text, *rest]))
             continue
@@ -228,7 +228,7 @@ def _across_pages(elements: Iterator[Element], words: set[str]) -> Iterator[Elem
         yield held
 
 
-def _is_rest_of_table(before: Element, after: Element) -> bool:
+def _continues_table(before: Element, after: Element) -> bool:
     """A table that goes on over the page under the same header."""
     if before.kind is not ElementKind.TABLE or after.kind is not ElementKind.TABLE:
         return False

@@ -9,7 +9,7 @@ from tidemark.domain.chunks import PointWrite, SparseVector, StoredPoint
 
 
 class VectorIndex(Protocol):
-    """Points of chunks and of sections, in numbered generations behind one live name.
+    """Points of chunks and of sections, in numbered generations behind one alias.
 
     ``generation`` names a pair of collections. Where one of them was lost, or dropped before the process
     ended, reading it finds nothing and deleting from it has nothing to do; searching it and writing to it
@@ -56,13 +56,13 @@ class VectorIndex(Protocol):
         """Generations of which one collection is not there; which: "points" or "sections"."""
 
     def live(self) -> int | None:
-        """The generation whose points are behind the live name."""
+        """The generation whose points are behind the alias: the live one."""
 
     def live_sections(self) -> int | None:
-        """The generation whose sections are behind the live name: the same, unless one was moved."""
+        """The generation whose sections are behind the alias: the same, unless one was moved."""
 
     def switch(self, generation: int) -> None:
-        """Put the live name over a generation, at once.
+        """Put the alias over a generation, at once.
 
         Raises ``PermanentError`` when its points are lost.
         """

@@ -1,4 +1,4 @@
-"""What a VectorIndex keeps beside its points (tide marks, what it was built under), and damaged points."""
+"""What a VectorIndex keeps beside its points (epochs, what it was built under), and damaged points."""
 
 import shutil
 from collections.abc import Iterable, Iterator

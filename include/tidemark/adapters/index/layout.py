@@ -159,7 +159,7 @@ def last_of_each(points: Iterable[P]) -> list[P]:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The collections of the index ``name``: a pair for each generation, behind a pair of live names."""
+    """The collections of the index ``name``: a pair for each generation, behind a pair of aliases."""
 
     name: str
 

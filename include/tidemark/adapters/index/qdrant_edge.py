@@ -2,7 +2,7 @@
 
 FOLDER/NAME__g3/            a collection: collection.json and the engine's own files in shard/
 FOLDER/NAME__sections__g3/  its sections
-FOLDER/NAME.live.json       the generation behind the live names, replaced as a whole
+FOLDER/NAME.live.json       the generation behind the aliases, replaced as a whole
 FOLDER/NAME.lock, .holder   who may open collections now (see edge_folder)
 
 A folder with one of these names is complete: it is made, and removed, under another name.

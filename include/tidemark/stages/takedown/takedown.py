@@ -330,7 +330,7 @@ def _blocks_all(tombstone: Tombstone, request: TakedownRequest) -> bool:
 
 
 def _begin_epoch(stores: Stores, request: TakedownRequest) -> None:
-    """A fresh epoch where ledger and index agree; where they do not, they stay out of step."""
+    """A fresh epoch where ledger and index agree; where they do not, they stay as they are."""
     source = request.document.source
     epoch = stores.ledger.sources.epoch(source)
     agreeing = [

@@ -275,8 +275,8 @@ class MemorySources:
 class MemoryRuns:
     _tables: MemoryTables
 
-    def save(self, run: RunRecord) -> None:
-        self._tables.runs[run.run_id] = run
+    def save(self, record: RunRecord) -> None:
+        self._tables.runs[record.run_id] = record
 
     def get(self, run_id: str) -> RunRecord | None:
         return self._tables.runs.get(run_id)
@@ -451,12 +451,12 @@ class MemoryGenerations:
         named = [g for g in self._tables.generations.values() if g.index_name == index_name]
         return sorted(named, key=lambda generation: generation.number)
 
-    def save(self, generation: GenerationRecord) -> None:
-        self._tables.generations[generation.index_name, generation.number] = generation
+    def save(self, record: GenerationRecord) -> None:
+        self._tables.generations[record.index_name, record.number] = record
 
-    def outside(self, generation: int) -> dict[str, int]:
+    def outside(self, number: int) -> dict[str, int]:
         indexed = [d for d in list(self._tables.documents.values()) if d.raw_hash is not None]
-        counts = Counter(d.source for d in indexed if d.generation != generation)
+        counts = Counter(d.source for d in indexed if d.generation != number)
         return dict(sorted(counts.items()))
 
     def save_audit(self, record: AuditRecord) -> None:

@@ -255,7 +255,7 @@ class SourceStates(Protocol):
 class Runs(Protocol):
     """The runs, and the events that tell what each did to a document."""
 
-    def save(self, run: RunRecord) -> None:
+    def save(self, record: RunRecord) -> None:
         """Upsert by run_id, which is unique over all sources."""
 
     def get(self, run_id: str) -> RunRecord | None: ...
@@ -310,10 +310,10 @@ class Generations(Protocol):
     def all(self, index_name: str) -> list[GenerationRecord]:
         """Ascending by number."""
 
-    def save(self, generation: GenerationRecord) -> None:
+    def save(self, record: GenerationRecord) -> None:
         """Upsert by index_name and number."""
 
-    def outside(self, generation: int) -> dict[str, int]:
+    def outside(self, number: int) -> dict[str, int]:
         """Documents with an indexed version in another generation, by source, those that have any.
 
         Ordered by name.

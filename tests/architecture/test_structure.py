@@ -13,7 +13,8 @@ sys.path.insert(0, str(PROJECT / "benchmarks"))
 from structure import Modules, protocol_methods, python_files  # noqa: E402
 
 FILES_IN_A_FOLDER = 14
-FILES = 215
+FILES = 211
+"""Without the migrations of the ledger, of which each release may bring one."""
 METHODS_OF_A_PROTOCOL = 10
 SUFFIXES = (".py", ".md", ".svg", ".toml", ".yaml", ".json", "/")
 """What a name in backquotes ends with that means a file or a folder."""
@@ -28,8 +29,11 @@ def test_every_folder_can_be_looked_over() -> None:
 
 
 def test_the_product_has_no_more_modules_than_it_needs() -> None:
-    files = python_files(PROJECT / "include")
-    assert len(files) <= FILES, "Is the newest module a thing that a reader looks for by its name?"
+    files = [f for f in python_files(PROJECT / "include") if f.parent.name != "versions"]
+    assert len(files) <= FILES, (
+        "Is the newest module a thing that a reader looks for by its name? Then raise FILES with it; "
+        "if it is a slice of another, put it there."
+    )
 
 
 def test_no_protocol_of_the_ledger_is_about_everything() -> None:

@@ -71,7 +71,7 @@ class DocumentRecord:
         not inspected.
     modified_at, link: of the live version (``RawDocument``).
     suspect: the newer version that is not believed, None when there is none.
-    checksum: of its points and sections as they were written (``domain.checksums``); None when the vectors
+    checksum: of its points and sections as they were written (``domain.hashing``); None when the vectors
         of some are not known.
     """
 
@@ -156,7 +156,7 @@ class VersionRecord:
 class ChunkRecord:
     """What the ledger knows of one point: enough to diff and to audit without reading the index.
 
-    vector_hash: of its vectors (``checksums.vectors_hash``), None when it is not known, and only the first
+    vector_hash: of its vectors (``hashing.vectors_hash``), None when it is not known, and only the first
         part of it where the lexical vector is not.
     """
 

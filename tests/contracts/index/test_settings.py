@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.services
 
-HINT = "rebuild_index"
+HINT = "(audit --repair|index every source)"
 
 
 # Embedded

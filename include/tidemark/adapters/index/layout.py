@@ -51,8 +51,8 @@ BUILT_UNDER = "tidemark_embed_fingerprint"
 """The key of the fingerprint that a generation was made under."""
 
 OTHER_SETTINGS_HINT = (
-    "Build a new generation (the rebuild_index DAG); if the collection is not Tidemark's, choose another "
-    "index name."
+    "If the collection is not Tidemark's, set TIDEMARK_INDEX_NAME to another name; if it is, delete it and "
+    "run `tidemark audit --repair`, which makes it again and fills it."
 )
 
 _NAMESPACE = UUID("5b0c6a3e-1f6d-5d0b-9a53-0d1f3c1c7f52")
@@ -236,7 +236,8 @@ class Layout:
         return PermanentError(
             f"Generation {generation} of index {self.name!r} holds vectors of {size} numbers, "
             f"the embedder makes {asked}.",
-            "Build a new generation (the rebuild_index DAG) or set the model it was built with.",
+            "Set TIDEMARK_EMBEDDING_MODEL back to the model it was built with, or index every source once "
+            "with the new one: that fills a new generation.",
         )
 
     def other_settings(self, collection: str, what: str) -> PermanentError:
